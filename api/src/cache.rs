@@ -1,6 +1,7 @@
 //! What is said at the socket of `minerva-fs`: a line of JSON asks, a line of JSON answers, one of each a connection. Later versions add
 //! questions and fields; what is not known is passed over.
 
+pub use crate::pool::Pool;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -17,36 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The socket that is meant where none is named.
 pub fn socket() -> PathBuf {
     std::env::var_os(SOCKET_VARIABLE).map_or_else(|| PathBuf::from(SOCKET_DEFAULT), PathBuf::from)
-}
-
-/// A pool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pool {
-    /// Memory; lost by a restart of the machine.
-    Temporary,
-    /// The disk set aside.
-    #[default]
-    Stable,
-}
-
-impl Pool {
-    /// As people write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Temporary => "temporary",
-            Self::Stable => "stable",
-        }
-    }
-}
-
-impl std::str::FromStr for Pool {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = [Self::Temporary, Self::Stable].into_iter().find(|pool| pool.as_str() == text);
-        known.ok_or_else(|| format!("`{text}` is no pool: there are temporary and stable"))
-    }
 }
 
 /// What is asked. Root sees and does everything, others what is their own.

@@ -10,6 +10,7 @@
 
 pub mod cache;
 pub mod client;
+mod pool;
 
 /// Version 1 of the contract, generated from `proto/minerva/v1` by `tests/generated.rs`.
 #[expect(missing_docs, reason = "generated: the .proto file documents every item")]

@@ -3,6 +3,7 @@
 use crate::deferred::{Deferred, Earned, User};
 use crate::tenant::{Mount, Tenant, Tenants};
 use anyhow::{Context, bail};
+use minerva_api::cache::DeferredFile;
 use minerva_cachefs::Whereabouts;
 use minerva_model::MicroCredits;
 use std::path::Path;
@@ -15,40 +16,7 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
         .into_iter()
         .find(|file| Path::new(&file.path) == path || Path::new(&file.data) == path)
     {
-        let kept = if file.step == "left" { "stays in the pool" } else { "waits in the pool" };
-        let mut lines = vec![
-            format!(
-                "{} {kept} as {}, {} bytes, deferred file {} of {}",
-                file.path, file.data, file.bytes, file.id, file.tenant
-            ),
-            format!("for {} s now; {}: {}", file.waited_seconds, file.step, file.why),
-            match file.step.as_str() {
-                "left" => format!(
-                    "`minerva-ctl cache drop {}` removes it; put the link back where it was and it moves",
-                    file.id
-                ),
-                _ if deferred.is_of_guest() => {
-                    "it moves to its destination once the host says, through the agent, that nobody else uses \
-                                                the disk there; `minerva-ctl cache flush` moves it without waiting"
-                        .to_owned()
-                }
-                _ => "it moves to its destination while nobody else uses the disk there; `minerva-ctl cache flush` \
-                      moves it without waiting"
-                    .to_owned(),
-            },
-        ];
-        if file.counted_bytes > 0 {
-            let Earned { micro_credits, why } = deferred.earned(&file.tenant);
-            lines.push(format!(
-                "{} bytes of it were moved in gaps and count for the credits of whoever asked for it; files of {} earned {} \
-                 since the start{}{why}",
-                file.counted_bytes,
-                file.tenant,
-                MicroCredits(micro_credits),
-                if why.is_empty() { "" } else { "; at last: " }
-            ));
-        }
-        return Ok(lines);
+        return Ok(told_deferred(deferred, &file));
     }
     let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);
     for tenant in tenants.iter().filter(|tenant| tenant.is_for(user.uid)) {
@@ -62,6 +30,42 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
         }
     }
     bail!("{} is not in a pool of yours, and not a link to a file that waits in one", path.display())
+}
+
+fn told_deferred(deferred: &Deferred, file: &DeferredFile) -> Vec<String> {
+    let kept = if file.step == "left" { "stays in the pool" } else { "waits in the pool" };
+    let mut lines = vec![
+        format!(
+            "{} {kept} as {}, {} bytes, deferred file {} of {}",
+            file.path, file.data, file.bytes, file.id, file.tenant
+        ),
+        format!("for {} s now; {}: {}", file.waited_seconds, file.step, file.why),
+        match file.step.as_str() {
+            "left" => {
+                format!("`minerva-ctl cache drop {}` removes it; put the link back where it was and it moves", file.id)
+            }
+            _ if deferred.is_of_guest() => {
+                "it moves to its destination once the host says, through the agent, that nobody else uses \
+                                            the disk there; `minerva-ctl cache flush` moves it without waiting"
+                    .to_owned()
+            }
+            _ => "it moves to its destination while nobody else uses the disk there; `minerva-ctl cache flush` \
+                  moves it without waiting"
+                .to_owned(),
+        },
+    ];
+    if file.counted_bytes > 0 {
+        let Earned { micro_credits, why } = deferred.earned(&file.tenant);
+        lines.push(format!(
+            "{} bytes of it were moved in gaps and count for the credits of whoever asked for it; files of {} earned {} \
+             since the start{}{why}",
+            file.counted_bytes,
+            file.tenant,
+            MicroCredits(micro_credits),
+            if why.is_empty() { "" } else { "; at last: " }
+        ));
+    }
+    lines
 }
 
 fn told(tenant: &Tenant, mount: &Mount, path: &Path, found: Whereabouts) -> Vec<String> {

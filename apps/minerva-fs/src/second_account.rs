@@ -1,8 +1,10 @@
 //! A second account of what a tenant uses, which does not come from us: the kernel's or a walk's, compared with the service's own from time to
 //! time (docs/adr/0065).
 
-use crate::projects::Project;
+use crate::projects::{self, Project};
+use anyhow::Context;
 use minerva_cachefs::{Tree, take_census, take_census_up_to};
+use minerva_config::{FsConfig, SecondAccount as Setting};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,6 +84,43 @@ pub(crate) struct SecondTold {
 pub(crate) struct SecondAccounts {
     pub(crate) temporary: Option<Arc<SecondAccount>>,
     pub(crate) stable: Option<Arc<SecondAccount>>,
+}
+
+impl SecondAccounts {
+    /// Who counts beside the trees, which nobody uses yet.
+    pub(crate) fn open(config: &FsConfig, name: &str, temporary: &Tree, stable: &Tree) -> anyhow::Result<Self> {
+        if config.stable.second_account == Setting::None {
+            return Ok(Self::default());
+        }
+        let pool = &config.stable.path;
+        let folders = ["tenants", "spilled"].map(|kind| pool.join(kind).join(name));
+        let project = match config.stable.second_account {
+            Setting::Kernel => projects::prepare(pool, name),
+            _ => Err(anyhow::anyhow!("`second_account` is \"walk\"")),
+        };
+        let of_disk = match project {
+            Ok(project) => {
+                let spilled =
+                    File::open(&folders[1]).with_context(|| format!("failed to open {}", folders[1].display()))?;
+                SecondAccount::of_project(project, stable, &spilled)
+            }
+            Err(error) => {
+                let why = format!("{error:#}");
+                if config.stable.second_account == Setting::Kernel {
+                    eprintln!("minerva-fs: {name}/stable: {why}; a walk compares instead");
+                }
+                SecondAccount::of_walk(folders, why, stable)
+            }
+        };
+        let of_memory = SecondAccount::of_memory(temporary);
+        for (kind, account) in [("temporary", &of_memory), ("stable", &of_disk)] {
+            let difference = account.look_at_start(temporary, stable);
+            if !difference.is_empty() {
+                eprintln!("minerva-fs: {name}/{kind}: {difference}");
+            }
+        }
+        Ok(Self { temporary: Some(Arc::new(of_memory)), stable: Some(Arc::new(of_disk)) })
+    }
 }
 
 impl SecondAccount {

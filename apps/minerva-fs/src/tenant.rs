@@ -1,17 +1,17 @@
 //! One tenant's two trees, from its directories to its mounts.
 
 use crate::owner::Owner;
-use crate::second_account::{SecondAccount as Second, SecondAccounts};
-use crate::{mount_point, pool, projects};
+use crate::second_account::SecondAccounts;
+use crate::{mount_point, pool};
 use anyhow::Context;
 use minerva_api::cache::Pool;
 use minerva_cachefs::{
     Account, Descriptors, DiskFlow, DiskQueue, Forgetting, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount,
 };
-use minerva_config::{FsConfig, FsTenantSettings, SecondAccount};
+use minerva_config::{FsConfig, FsTenantSettings};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
@@ -90,7 +90,7 @@ impl Tenant {
         let options = in_memory(settings, shared, disk.clone(), deferring_root);
         let account = Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files));
         let temporary = Tree::open(&memory.tree, account, options, Some(spill))?;
-        let second = second_accounts(config, name, &temporary, &stable)?;
+        let second = SecondAccounts::open(config, name, &temporary, &stable)?;
         let tenant = Self {
             name: name.to_owned(),
             owner,
@@ -151,41 +151,6 @@ impl Tenant {
             }
         }
     }
-}
-
-/// Who counts beside the trees, which nobody uses yet.
-fn second_accounts(config: &FsConfig, name: &str, temporary: &Tree, stable: &Tree) -> anyhow::Result<SecondAccounts> {
-    if config.stable.second_account == SecondAccount::None {
-        return Ok(SecondAccounts::default());
-    }
-    let pool = &config.stable.path;
-    let folders = ["tenants", "spilled"].map(|kind| pool.join(kind).join(name));
-    let project = match config.stable.second_account {
-        SecondAccount::Kernel => projects::prepare(pool, name),
-        _ => Err(anyhow::anyhow!("`second_account` is \"walk\"")),
-    };
-    let of_disk = match project {
-        Ok(project) => {
-            let spilled =
-                File::open(&folders[1]).with_context(|| format!("failed to open {}", folders[1].display()))?;
-            Second::of_project(project, stable, &spilled)
-        }
-        Err(error) => {
-            let why = format!("{error:#}");
-            if config.stable.second_account == SecondAccount::Kernel {
-                eprintln!("minerva-fs: {name}/stable: {why}; a walk compares instead");
-            }
-            Second::of_walk(folders, why, stable)
-        }
-    };
-    let of_memory = Second::of_memory(temporary);
-    for (kind, account) in [("temporary", &of_memory), ("stable", &of_disk)] {
-        let difference = account.look_at_start(temporary, stable);
-        if !difference.is_empty() {
-            eprintln!("minerva-fs: {name}/{kind}: {difference}");
-        }
-    }
-    Ok(SecondAccounts { temporary: Some(Arc::new(of_memory)), stable: Some(Arc::new(of_disk)) })
 }
 
 /// How a tree in memory is served.

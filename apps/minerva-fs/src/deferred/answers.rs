@@ -1,9 +1,9 @@
 //! What is told of files that wait, and what their users do with them.
 
-use super::job::link_text;
+use super::job::{as_logged, link_text};
 use super::place::is_below;
 use super::user::User;
-use super::{Deferred, Earned, MoveCounts, Waiting, as_logged, mount_of, unix_ms};
+use super::{Deferred, Earned, MoveCounts, Waiting, mount_of, unix_ms};
 use anyhow::Context;
 use minerva_api::cache::{DeferredFile, MigrationStatus};
 use minerva_decide::ToldBy;

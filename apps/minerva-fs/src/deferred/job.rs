@@ -67,6 +67,17 @@ impl From<anyhow::Error> for Obstacle {
 /// Keeps what becomes of a row before it is done.
 pub(super) type Keep<'a> = &'a dyn Fn(&Deferral) -> Result<(), Obstacle>;
 
+/// Whether nothing at the file's place has changed yet by a move. Between these steps the log says `waiting`.
+pub(super) fn is_before_switching(step: DeferralStep) -> bool {
+    matches!(step, DeferralStep::Waiting | DeferralStep::Copying)
+}
+
+/// As the log has it.
+pub(super) fn as_logged(row: &Deferral) -> Deferral {
+    let step = if is_before_switching(row.step) { DeferralStep::Waiting } else { row.step };
+    Deferral { step, ..row.clone() }
+}
+
 /// The text of the link to a file of the pool.
 pub(super) fn link_text(mount: &Path, source: &OsStr) -> PathBuf {
     mount.join(DEFERRED).join(source)
@@ -221,7 +232,8 @@ fn is_in_pool(tree: &Tree, row: &Deferral) -> Result<bool, Obstacle> {
     }
 }
 
-/// What a row becomes that an earlier process left, or that stands as it was.
+/// What a row becomes that an earlier process left, or that stands as it was. Under the copy's name there is, before `switching`, a copy that
+/// is not whole, whether or not the log knows of it, or the link that was to be put.
 pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Option<Deferral>, Obstacle> {
     let link = link_text(mount, &row.source);
     let site = Site::open(&row.directory, row.directory_identity)?;
@@ -229,7 +241,6 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
     let copy = OsStr::new(&copy);
     let is_in_pool = is_in_pool(tree, &row)?;
     if row.step != DeferralStep::Switching {
-        // A copy that was not whole, whether or not the log knows of it; while it is placed, the link before it has its name.
         site.remove(copy)?;
     }
     let remove_source = || match tree.remove_deferred(&row.source) {

@@ -42,7 +42,7 @@ use crate::settings::Settings;
 use crate::tenant::{Mount, Tenant, Tenants};
 use anyhow::Context;
 use daemon::DaemonLink;
-use job::{Obstacle, link_text, settle};
+use job::{Obstacle, as_logged, is_before_switching, link_text, settle};
 use minerva_api::cache::Pool;
 use minerva_model::DeviceId;
 use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
@@ -283,17 +283,6 @@ impl Deferred {
             let _ = self.log(|log| log.keep(row));
         }
     }
-}
-
-/// Whether nothing at the file's place has changed yet by a move. Between these steps the log says `waiting`.
-fn is_before_switching(step: DeferralStep) -> bool {
-    matches!(step, DeferralStep::Waiting | DeferralStep::Copying)
-}
-
-/// As the log has it.
-fn as_logged(row: &Deferral) -> Deferral {
-    let step = if is_before_switching(row.step) { DeferralStep::Waiting } else { row.step };
-    Deferral { step, ..row.clone() }
 }
 
 /// The tree where a file waits.
