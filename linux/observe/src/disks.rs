@@ -255,5 +255,5 @@ fn exists(directory: &OwnedFd, name: &str) -> bool {
 
 /// The mount table; empty when it cannot be read, and stacks then end early.
 pub(crate) fn read_mounts(process: &Path, reader: &mut Reader) -> Vec<MountRow> {
-    reader.path(&process.join("mountinfo")).map(|text| parse_mountinfo(text).rows).unwrap_or_default()
+    reader.table(&process.join("mountinfo")).map(|text| parse_mountinfo(text).rows).unwrap_or_default()
 }

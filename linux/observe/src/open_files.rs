@@ -1,6 +1,7 @@
 //! Open files of processes. To look at one costs microseconds, and a server has thousands, so that a slice looks at
 //! [`FILES_A_SLICE`] of them: processes have turns, and of one whose turn it is not, sockets and sizes are those of its last
-//! turn. Their number is always that of now.
+//! turn. Their number is always that of now, where the kernel says it without a listing; a process that has as many as before is
+//! looked at in one turn of [`LOOKS_EVERY`] only, as what it has open is most often the same.
 
 use crate::read::for_each_entry;
 use rustix::fd::OwnedFd;
@@ -17,6 +18,8 @@ const FILES_A_SLICE: u64 = 256;
 const COUNTED_MAX: u64 = 16_384;
 /// A process that came too late in so many slices is looked at all the same: others that use the disk come first in each.
 const WAITS_MAX: u32 = 8;
+/// Of a process that has as many files open as before, sizes grow, and one may be another by now.
+const LOOKS_EVERY: u32 = 4;
 
 /// The open files of a process.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +32,8 @@ pub(crate) struct Files {
     turn: u64,
     /// Slices of this turn in which others had used up what may be looked at.
     waits: u32,
+    /// Turns that it may yet pass if their number stays.
+    rests: u32,
 }
 
 /// Whose open files are looked at: those of each process once in a turn, and a turn has as many slices as it needs.
@@ -39,6 +44,8 @@ pub(crate) struct FileTurns {
     left: u64,
     /// Somebody has to wait for another slice of this turn.
     is_unfinished: bool,
+    /// Processes that were looked at: those that come at once do not pass the same turns.
+    looked_at: u32,
 }
 
 impl FileTurns {
@@ -57,9 +64,16 @@ impl FileTurns {
             self.is_unfinished = true;
             return count_files(folder, Files { waits: before.waits + 1, ..before });
         }
-        let (files, looked_at) = look_at_files(folder);
+        let Some((directory, counted)) = open_files_of(folder) else { return Files { turn: self.turn, ..before } };
+        if counted > 0 && counted == before.open && before.rests > 0 {
+            return Files { turn: self.turn, waits: 0, rests: before.rests - 1, ..before };
+        }
+        let (files, looked_at) = look_at_files(&directory, counted);
         self.left = self.left.saturating_sub(looked_at);
-        Files { turn: self.turn, ..files }
+        let is_first = before.turn == 0;
+        self.looked_at = self.looked_at.wrapping_add(u32::from(is_first));
+        let rests = if is_first { self.looked_at % LOOKS_EVERY } else { LOOKS_EVERY - 1 };
+        Files { turn: self.turn, rests, ..files }
     }
 }
 
@@ -98,19 +112,17 @@ fn entries_of(directory: OwnedFd) -> u64 {
 
 /// Looks at a process's open files; and at how many. Types and sizes are asked for from what the kernel has, without asking a
 /// server: a FUSE or network file system that hangs must not hang Minerva.
-fn look_at_files(folder: &Path) -> (Files, u64) {
+fn look_at_files(directory: &OwnedFd, counted: u64) -> (Files, u64) {
     let mut files = Files::default();
-    let Some((directory, counted)) = open_files_of(folder) else { return (files, 0) };
-    let Ok(listed) = directory.try_clone() else { return (files, 0) };
     let mut seen = 0;
-    for_each_entry(listed, |name, _| {
+    for_each_entry(directory, |name, _| {
         seen += 1;
         if seen > FILES_A_PROCESS_MAX {
             // A server with thousands of them need not be counted through.
             return goes_on_if(counted == 0 && seen < COUNTED_MAX);
         }
         let wanted = StatxFlags::TYPE | StatxFlags::SIZE;
-        let Ok(stat) = rustix::fs::statx(&directory, name, AtFlags::STATX_DONT_SYNC, wanted) else {
+        let Ok(stat) = rustix::fs::statx(directory, name, AtFlags::STATX_DONT_SYNC, wanted) else {
             return ControlFlow::Continue(());
         };
         match FileType::from_raw_mode(u32::from(stat.stx_mode)) {
@@ -127,7 +139,10 @@ fn look_at_files(folder: &Path) -> (Files, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{COUNTED_MAX, FILES_A_PROCESS_MAX, Files, count_files, entries_of, look_at_files, open_files_of};
+    use super::{
+        COUNTED_MAX, FILES_A_PROCESS_MAX, FILES_A_SLICE, FileTurns, Files, count_files, entries_of, look_at_files,
+        open_files_of,
+    };
     use rustix::fd::OwnedFd;
     use rustix::process::{Resource, getrlimit, setrlimit};
     use std::path::Path;
@@ -148,14 +163,39 @@ mod tests {
         let many: Vec<OwnedFd> = (0..wanted).map_while(|_| rustix::io::dup(&file).ok()).collect();
         assert!(many.len() as u64 > FILES_A_PROCESS_MAX, "only {} of {wanted}", many.len());
         let own = Path::new("/proc/self");
-        let (files, looked_at) = look_at_files(own);
+        let (directory, counted) = open_files_of(own).unwrap();
+        let (files, looked_at) = look_at_files(&directory, counted);
         assert_eq!(looked_at, FILES_A_PROCESS_MAX);
         // Older kernels do not say how many there are.
-        let (directory, counted) = open_files_of(own).unwrap();
         let told = if counted > 0 { many.len() as u64 } else { COUNTED_MAX.min(many.len() as u64) };
         assert!(files.open >= told, "{files:?} of {}", many.len());
         assert!(count_files(own, Files::default()).open >= told);
         let listed = entries_of(directory);
         assert!(listed == COUNTED_MAX || (many.len() as u64..COUNTED_MAX).contains(&listed), "{listed}");
+    }
+
+    #[test]
+    fn a_process_that_has_as_many_files_open_as_before_is_looked_at_in_one_turn_of_four() {
+        let mut child =
+            std::process::Command::new("sleep").arg("600").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let folder = Path::new("/proc").join(child.id().to_string());
+        let (mut turns, mut files, mut looks) = (FileTurns::default(), Files::default(), 0);
+        // By then it has become `sleep`, with the files that it keeps.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        for _ in 0..40 {
+            turns.begin_slice();
+            files = turns.look(&folder, files);
+            looks += u32::from(turns.left < FILES_A_SLICE);
+            assert_eq!(files.open, open_files_of(&folder).map_or(0, |(directory, _)| entries_of(directory)));
+        }
+        let (_, counted) = open_files_of(&folder).unwrap();
+        let expected = if counted > 0 { 10..=11 } else { 40..=40 };
+        assert!(expected.contains(&looks), "{looks} looks of 40 turns");
+        // Another number is no rest.
+        let other = Files { open: files.open + 1, ..files };
+        turns.begin_slice();
+        turns.look(&folder, other);
+        assert!(turns.left < FILES_A_SLICE);
+        child.kill().and_then(|()| child.wait()).unwrap();
     }
 }

@@ -21,6 +21,8 @@ use std::path::{Path, PathBuf};
 const PROCESSES_A_SLICE: usize = 64;
 /// Tenants that are looked at in one slice for whether they are QEMU guests: half of them such whose counters just moved.
 const GUESTS_A_SLICE: usize = 16;
+/// A process in the observer's own network namespace is asked again about it once in so many rounds: few ever leave it.
+const NETWORK_ROUNDS: u64 = 4;
 
 /// Looks at processes in turns.
 #[derive(Debug)]
@@ -36,6 +38,7 @@ pub(crate) struct Processes {
     turns: [TenantId; 2],
     guest_turns: [TenantId; 2],
     file_turns: FileTurns,
+    rounds: u64,
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +57,8 @@ struct Last {
     read_bytes: u64,
     write_bytes: u64,
     files: Files,
+    /// It was in the observer's own network namespace when it was last asked.
+    is_in_own_network: bool,
 }
 
 /// What one round gave.
@@ -77,6 +82,7 @@ impl Processes {
             turns: [TenantId(0); 2],
             guest_turns: [TenantId(0); 2],
             file_turns: FileTurns::default(),
+            rounds: 0,
         }
     }
 
@@ -121,6 +127,7 @@ impl Processes {
     ) -> Round {
         self.totals.retain(|id, _| tenants.contains_key(id));
         self.file_turns.begin_slice();
+        self.rounds += 1;
         let mut round = Round::default();
         let mut done = BTreeSet::new();
         let everyone: BTreeSet<TenantId> = tenants.keys().copied().collect();
@@ -165,16 +172,22 @@ impl Processes {
         for pid in &pids {
             let folder = self.proc.join(pid.to_string());
             let before = totals.processes.get(pid).copied();
-            let Some((last, before)) = self.look_at_process(&folder, *pid, before, &mut usage, reader, skips) else {
+            let Some((mut last, before)) = self.look_at_process(&folder, *pid, before, &mut usage, reader, skips)
+            else {
                 continue;
             };
             totals.cpu_ns += last.cpu_ns.saturating_sub(before.cpu_ns);
             totals.read_bytes += last.read_bytes.saturating_sub(before.read_bytes);
             totals.write_bytes += last.write_bytes.saturating_sub(before.write_bytes);
-            still_there.insert(*pid, last);
-            if usage.network_bytes.is_none() {
-                usage.network_bytes = self.network_bytes(&folder, reader, skips);
+            let is_due = (self.rounds + u64::from(*pid)).is_multiple_of(NETWORK_ROUNDS);
+            if usage.network_bytes.is_none() && (is_due || !before.is_in_own_network) {
+                let is_own = self.is_in_own_network(&folder);
+                last.is_in_own_network = is_own == Some(true);
+                if is_own == Some(false) {
+                    usage.network_bytes = network_bytes(&folder, reader, skips);
+                }
             }
+            still_there.insert(*pid, last);
         }
         totals.processes = still_there;
         usage.cpu_ns = totals.cpu_ns;
@@ -230,20 +243,23 @@ impl Processes {
             read_bytes: io.read_bytes,
             write_bytes: io.write_bytes,
             files,
+            is_in_own_network: before.is_in_own_network,
         };
         Some((now, before))
     }
 
-    /// What the process's network namespace carried, if it is not the observer's own.
-    fn network_bytes(&self, folder: &Path, reader: &mut Reader, skips: &mut Skips) -> Option<u64> {
+    /// Whether a process is in the observer's own network namespace; nothing if that cannot be read.
+    fn is_in_own_network(&self, folder: &Path) -> Option<bool> {
         let namespace = std::fs::read_link(folder.join("ns/net")).ok()?;
-        if Some(&namespace) == self.own_network.as_ref() {
-            return None;
-        }
-        let (bytes, malformed) = parse_network_bytes(reader.path(&folder.join("net/dev")).ok()?);
-        skips.malformed("/proc/<pid>/net/dev", "a process", &malformed);
-        Some(bytes)
+        Some(Some(&namespace) == self.own_network.as_ref())
     }
+}
+
+/// What the process's network namespace carried.
+fn network_bytes(folder: &Path, reader: &mut Reader, skips: &mut Skips) -> Option<u64> {
+    let (bytes, malformed) = parse_network_bytes(reader.path(&folder.join("net/dev")).ok()?);
+    skips.malformed("/proc/<pid>/net/dev", "a process", &malformed);
+    Some(bytes)
 }
 
 /// The members from the one after `last` on, round to `last` itself.

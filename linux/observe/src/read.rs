@@ -11,6 +11,9 @@ use std::path::Path;
 const TEXT_BYTES_MAX: usize = 8 << 20;
 /// First size of the buffer: most files fit, and a kernel `seq_file` then hands them over in one read.
 const BUFFER_BYTES: usize = 64 << 10;
+/// A `seq_file` hands over as many whole records as fit into a page. So a text shorter than this has ended, where no record is longer,
+/// and need not be read once more to see that.
+const ENDED_BYTES: usize = 2 << 10;
 
 /// A buffer for texts, and a count of what was done with it, since tests and benchmarks compare counts, not times.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ impl Reader {
     pub(crate) fn below(&mut self, directory: BorrowedFd<'_>, path: &str) -> Result<&[u8], Errno> {
         let file = open_below(directory, path, OFlags::RDONLY)?;
         self.files_opened += 1;
-        self.whole(&file)
+        self.whole(&file, ENDED_BYTES)
     }
 
     /// Reads an open file from its beginning. The kernel makes its text anew for whoever reads there, and hands it over whole where
@@ -54,9 +57,20 @@ impl Reader {
 
     /// Reads a file of `/proc` or `/sys`, which only the kernel fills and which are full of links of its own.
     pub(crate) fn path(&mut self, path: &Path) -> Result<&[u8], Errno> {
+        let file = self.open(path)?;
+        self.whole(&file, ENDED_BYTES)
+    }
+
+    /// The same of one with records of any length, such as the mount table.
+    pub(crate) fn table(&mut self, path: &Path) -> Result<&[u8], Errno> {
+        let file = self.open(path)?;
+        self.whole(&file, 0)
+    }
+
+    fn open(&mut self, path: &Path) -> Result<OwnedFd, Errno> {
         let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
         self.files_opened += 1;
-        self.whole(&file)
+        Ok(file)
     }
 
     /// The same, as text without the final newline; empty when it cannot be read.
@@ -64,7 +78,8 @@ impl Reader {
         self.path(path).map(|text| String::from_utf8_lossy(text).trim_end().to_owned()).unwrap_or_default()
     }
 
-    fn whole(&mut self, file: &OwnedFd) -> Result<&[u8], Errno> {
+    /// Reads to the end; a text of less than `ended_bytes` after the first reading has ended.
+    fn whole(&mut self, file: &OwnedFd, ended_bytes: usize) -> Result<&[u8], Errno> {
         self.files_read += 1;
         let mut filled = 0;
         loop {
@@ -79,6 +94,9 @@ impl Reader {
                 Ok(count) => filled += count,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
+            }
+            if filled < ended_bytes {
+                break;
             }
         }
         Ok(&self.buffer[..filled])
@@ -148,7 +166,7 @@ pub(crate) const fn is_vanished(error: Errno) -> bool {
 }
 
 /// Calls `with` for each entry of a directory until it breaks off. Names that are no text are passed over.
-pub(crate) fn for_each_entry(directory: OwnedFd, mut with: impl FnMut(&str, FileType) -> ControlFlow<()>) {
+pub(crate) fn for_each_entry(directory: impl AsFd, mut with: impl FnMut(&str, FileType) -> ControlFlow<()>) {
     // For each entry of `/proc/<pid>/fd` the kernel makes an inode: no more are asked for at once than are soon looked at.
     let mut room = [MaybeUninit::uninit(); 4 << 10];
     let mut entries = RawDir::new(directory, &mut room);

@@ -7,7 +7,8 @@
 //! 6.18 it does not change with the children. Nor would inotify: it sees only what is made through the same superblock, and a
 //! container's cgroup namespace is another one. A listing has no link counts: of groups told by a listing, those get a `stat` whose
 //! counters moved. Counters include the groups below, so that a group made there is seen one look after its first transfer. All
-//! directories are listed again once in [`LIST_ALL_SLICES`] nevertheless, for file systems that are not kernfs.
+//! directories whose link counts do not say that all of their children are known are listed again once in [`LIST_ALL_SLICES`]: some
+//! were left out, or the file system is not kernfs and counts otherwise.
 
 use crate::classify::{Class, NAMED_PARENT_DEFAULT, Part, classify};
 use crate::delegated::Delegated;
@@ -18,7 +19,7 @@ use minerva_model::{CgroupRef, CgroupVersion, TenantKind};
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every so many looks all directories are listed whatever their link counts say.
+/// Every so many looks directories are listed though their link counts did not change.
 const LIST_ALL_SLICES: u32 = 60;
 /// Groups right below one that has this many are told by listing it, which then costs less than a `stat` for each.
 const CROWD: usize = 32;
@@ -86,7 +87,8 @@ impl Tree {
         if self.looks.is_multiple_of(LIST_ALL_SLICES) {
             self.add_root();
             self.part(skips);
-            to_list = self.nodes.iter().filter(|(_, node)| node.holds()).map(|(path, _)| path.clone()).collect();
+            let may_have_more = |node: &Node| node.holds() && node.facts.links != node.children as u64 + 2;
+            to_list = self.nodes.iter().filter(|(_, node)| may_have_more(node)).map(|(path, _)| path.clone()).collect();
         }
         self.looks = self.looks.wrapping_add(1);
         while let Some(path) = to_list.pop() {

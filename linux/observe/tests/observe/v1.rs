@@ -313,8 +313,8 @@ fn open_files_beyond_what_a_slice_looks_at_have_their_turn_in_the_next() {
     let mut bytes = || observer.sample().usage.remove(0).open_file_bytes;
     // 256 of each process, and 256 a slice.
     assert_eq!([bytes(), bytes(), bytes()], [25_600, 51_200, 76_800]);
-    // What has become of the first is seen when all three have had their turn.
-    for number in 3..300 {
+    // What has become of the first, which opened one more, is seen when all three have had their turn.
+    for number in 3..=300 {
         host.write(&format!("proc/1001/fd/{number}"), &"x".repeat(200));
     }
     assert_eq!([bytes(), bytes()], [102_400, 102_400]);
