@@ -265,6 +265,10 @@ fn a_recording_replays_byte_for_byte() {
 #[test]
 fn a_recording_disturbs_nothing() {
     let Some((mut bed, daemon)) = steered(ENFORCE) else { return };
+    // On a slow machine twenty slices take longer than it is remembered for who was heavy.
+    bed.remember_long();
+    until("the file is in force", || daemon.status().is_some_and(|status| status.config_generation > 1));
+    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
     bed.stop_readers();
     let journal = bed.directory.path().join("run/undo.journal");
     let state = || {

@@ -17,7 +17,8 @@ fn btrfs() -> Option<Filled> {
 
 /// What a program prints.
 fn run(program: &str, arguments: &[&str], path: &Path) -> String {
-    let output = Command::new(program).args(arguments).arg(path).output().expect("it is there with mkfs.btrfs");
+    let output = Command::new(program).args(arguments).arg(path).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
     assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -49,7 +50,7 @@ fn a_snapshot_waits_for_a_gap_ties_what_it_alone_has_and_is_deleted_without_the_
     let Some(mut filled) = btrfs() else { return };
     let (live, old) = (filled.mounted.join("live"), filled.mounted.join("old"));
     with_snapshot(&filled.mounted);
-    filled.bed.start_reader("heavy", 4096);
+    filled.bed.start_reader_without_pauses("heavy");
     let daemon = filled.bed.start();
     add(&daemon, request("old", "btrfs-snapshot-delete", &old)).expect("taken");
     daemon.pass_slices(30);
@@ -73,7 +74,7 @@ fn what_is_no_snapshot_holds_others_or_is_mounted_is_refused_and_another_in_its_
     fs::create_dir(live.join("directory")).expect("a directory");
     run("btrfs", &["subvolume", "snapshot", live.to_str().expect("a plain path")], &inside);
     run("btrfs", &["subvolume", "create"], &inside.join("nested"));
-    filled.bed.start_reader("heavy", 4096);
+    filled.bed.start_reader_without_pauses("heavy");
     let daemon = filled.bed.start();
     let refusals = [
         (&filled.mounted, "is no snapshot"),
@@ -129,7 +130,7 @@ fn files_in_pieces_are_written_anew_in_gaps_but_not_what_a_snapshot_has_too() {
     write_in_pieces(&live.join("own"));
     let before = ["shared", "own"].map(|name| pieces(&live.join(name)));
     assert!(before.iter().all(|pieces| *pieces > 32), "{before:?}");
-    filled.bed.start_reader("heavy", 4096);
+    filled.bed.start_reader_without_pauses("heavy");
     let daemon = filled.bed.start();
     add(&daemon, request("pieces", "btrfs-defragment", &live)).expect("taken");
     daemon.pass_slices(30);
@@ -165,7 +166,7 @@ fn chunks_that_are_little_used_are_moved_together_in_gaps_and_their_space_is_fre
     });
     sync(&mounted);
     let before = unallocated(&mounted);
-    filled.bed.start_reader("heavy", 4096);
+    filled.bed.start_reader_without_pauses("heavy");
     let daemon = filled.bed.start();
     let too_much = v1::AddBackgroundRequest { used_percent_max: Some(101), ..request("a", "btrfs-balance", &mounted) };
     assert!(add(&daemon, too_much).expect_err("a refusal").contains("at most 100 percent"));

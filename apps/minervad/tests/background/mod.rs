@@ -93,7 +93,7 @@ fn a_delete_waits_while_others_read_runs_when_they_pause_and_says_how_far_it_is(
     let Some(mut filled) = filled(&["mkfs.ext4", "-q", "-F", "-N", "8192"]) else { return };
     let (tree, spared) = (tree(&filled.mounted, 3000), filled.mounted.join("spared"));
     fs::write(&spared, "kept").expect("a file");
-    filled.bed.start_reader("heavy", 4096);
+    filled.bed.start_reader_without_pauses("heavy");
     let daemon = filled.bed.start();
     add(&daemon, request("old", "delete", &tree)).expect("taken");
     daemon.pass_slices(30);
@@ -250,7 +250,7 @@ fn a_directory_that_was_replaced_since_is_not_deleted() {
     let replaced = ["by-directory", "by-link", "by-mount"].map(|name| filled.mounted.join(name));
     fs::rename(tree, &replaced[0]).expect("moved");
     replaced[1..].iter().for_each(|directory| fs::create_dir(directory).expect("a directory"));
-    filled.bed.start_reader("heavy", 4096);
+    filled.bed.start_reader_without_pauses("heavy");
     let daemon = filled.bed.start();
     daemon.pass_slices(3);
     for (path, name) in replaced.iter().zip(["directory", "link", "mount"]) {

@@ -55,7 +55,7 @@ async fn told(words: &mut tonic::Streaming<v1::HoldDebtResponse>, may_work: bool
 #[test]
 fn a_program_is_told_to_work_in_gaps_its_debt_is_listed_and_planned_and_goes_with_it() {
     let Some(mut scene) = scene() else { return };
-    scene.bed.start_reader("heavy", 4096);
+    scene.bed.start_reader_without_pauses("heavy");
     let request = request(&scene);
     let Scene { relay, daemon, bed, .. } = &mut scene;
     at(&relay.socket, async |mut client| {
@@ -91,7 +91,7 @@ fn a_program_is_told_to_work_in_gaps_its_debt_is_listed_and_planned_and_goes_wit
         };
         std::thread::scope(|scope| scope.spawn(|| looks(daemon)).join().expect("looked"));
         // Others come back: it is to pause.
-        bed.start_reader("heavy", 4096);
+        bed.start_reader_without_pauses("heavy");
         told(&mut words, false).await;
         bed.stop_readers();
         // All is done: nothing is owed until there is more.

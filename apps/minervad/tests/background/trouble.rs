@@ -11,7 +11,7 @@ fn work_whose_tree_or_process_vanishes_ends_with_a_sentence_and_the_next_goes_on
     let gone = tree(&filled.mounted, 100);
     let (next, begun) = (filled.mounted.join("next"), filled.mounted.join("begun"));
     fs::create_dir(&next).expect("a directory");
-    filled.bed.start_reader("heavy", 4096);
+    filled.bed.start_reader_without_pauses("heavy");
     let daemon = filled.bed.start();
     daemon.pass_slices(3);
     add(&daemon, v1::AddBackgroundRequest { priority: 9, ..request("gone", "delete", &gone) }).expect("taken");
@@ -43,7 +43,7 @@ fn work_that_must_not_be_stopped_goes_on_beside_others_and_is_removed_all_the_sa
     let count = filled.mounted.join("count");
     let script = format!("while sleep 0.1; do echo x >> {}; done", count.display());
     let lines = || fs::read_to_string(&count).map_or(0, |text| text.lines().count());
-    filled.bed.start_reader("heavy", 4096);
+    filled.bed.start_reader_without_pauses("heavy");
     let daemon = filled.bed.start();
     daemon.pass_slices(3);
     let command = vec!["sh".to_owned(), "-c".to_owned(), script];

@@ -2,6 +2,7 @@
 //! looks at these only. Everything is named `minerva-test-…`, and dropping the bed removes it.
 
 mod hierarchy;
+mod reader;
 pub(crate) mod replay;
 
 use hierarchy::Hierarchy;
@@ -14,6 +15,10 @@ use std::time::{Duration, Instant};
 
 /// Far above anything that is waited for; only a broken daemon takes as long.
 const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How many times as long everything takes on this machine as on one with processors of its own: whoever waits is that much more
+/// patient, and looks that much less often, as each look takes time from what it waits for.
+pub(crate) const SLOWNESS: &str = "MINERVA_TEST_SLOWNESS";
 static BEDS: AtomicU32 = AtomicU32::new(0);
 
 /// Polls until it holds.
@@ -25,9 +30,14 @@ pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
 fn until_or_tell(what: &str, mut holds: impl FnMut() -> bool, more: impl Fn() -> String) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}\n{}", more());
-        std::thread::sleep(Duration::from_millis(20));
+        assert!(begin.elapsed() < PATIENCE * slowness(), "waited in vain until {what}\n{}", more());
+        std::thread::sleep(LOOK_AGAIN * slowness());
     }
+}
+
+/// See [`SLOWNESS`].
+pub(crate) fn slowness() -> u32 {
+    std::env::var(SLOWNESS).ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// The bed.
@@ -117,6 +127,16 @@ impl Bed {
         fs::write(&new, text).and_then(|()| fs::rename(&new, self.config())).expect("the operator's file");
     }
 
+    /// Has the daemon remember for an hour who was heavy.
+    pub(crate) fn remember_long(&self) {
+        let text = fs::read_to_string(self.config()).expect("the operator's file");
+        let text = text.replace(
+            "recent_half_life = \"1s\"\nlong_term_half_life = \"2s\"",
+            "recent_half_life = \"1h\"\nlong_term_half_life = \"1h\"",
+        );
+        fs::write(self.config(), text).expect("the operator's file");
+    }
+
     /// Lets both tenants read, the one some thirty times as much as the other.
     pub(crate) fn start_readers(&mut self) {
         for (tenant, count) in [("heavy", 64), ("sparing", 2)] {
@@ -136,6 +156,11 @@ impl Bed {
         let script = format!("echo $$ > {} && while {read}; do sleep {pause_seconds}; done", procs.display());
         let reader = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().expect("a shell");
         self.readers.push(reader);
+    }
+
+    /// Lets a tenant read all the time, also while a slow machine would take slices to start another `dd`.
+    pub(crate) fn start_reader_without_pauses(&mut self, tenant: &str) {
+        self.readers.push(reader::start(&self.device, &self.cgroup(tenant)));
     }
 
     pub(crate) fn stop_readers(&mut self) {

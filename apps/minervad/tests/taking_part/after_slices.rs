@@ -1,7 +1,7 @@
 //! An operation that is told to begin after so many slices: it is called by then, though the one before it is not done, or begins
 //! of its own accord.
 
-use super::store;
+use super::{answered, finish, store};
 use crate::ENFORCE;
 use crate::bed::{Bed, Daemon, until};
 use crate::listeners::{Client, Relay, at, describe};
@@ -53,7 +53,7 @@ async fn coordinate(
         deadline,
         ..v1::CoordinateRequest::default()
     };
-    client.coordinate(request).await.expect("a stream").into_inner()
+    answered(async || client.coordinate(request.clone()).await).await.expect("a stream")
 }
 
 async fn next(answers: &mut Streaming<v1::CoordinateResponse>) -> Answer {
@@ -97,7 +97,7 @@ fn an_operation_begins_after_the_slices_it_was_told_or_of_its_own_accord() {
             let goes_on = has_begun(&reader, &first) == Some(true);
             assert!(answers.message().await.expect("an end").is_none());
             assert_eq!(has_begun(&other, &second), Some(true));
-            client.finish(v1::FinishRequest { request_id: second.clone() }).await.expect("finished");
+            finish(&mut client, &second).await;
             (slices, goes_on)
         });
         assert!((1..=SLICES_OF_THE_FIRST).contains(&slices), "{slices}");
@@ -123,6 +123,6 @@ fn an_operation_begins_after_the_slices_it_was_told_or_of_its_own_accord() {
         let (_, _answers) = told_to_begin_later(&mut client, "fourth").await;
         client.begin(v1::BeginRequest { request_id: "fourth".to_owned() }).await.expect("it may");
         assert_eq!(has_begun(&other, "fourth"), Some(true), "the server knows at once");
-        client.finish(v1::FinishRequest { request_id: "fourth".to_owned() }).await.expect("finished");
+        finish(&mut client, "fourth").await;
     });
 }

@@ -1,7 +1,7 @@
 //! What was answered is kept, whenever the daemon is killed: levels, schedules, and operations that wait. And what the store
 //! cannot say is unknown, and not nothing.
 
-use super::{account, endowed, kill, level_of, set_level, shown, store};
+use super::{account, answered, endowed, finish, kill, level_of, set_level, shown, store};
 use crate::ENFORCE;
 use crate::bed::{Bed, Daemon, until};
 use crate::listeners::{Client, Relay, at, describe};
@@ -38,7 +38,7 @@ fn a_level_and_a_schedule_are_kept_once_they_are_answered() {
     assert_eq!(shown(&daemon), "idle", "the first slice recalls it");
     at(&relay.socket, async |mut client| {
         let request = v1::SetScheduleRequest { entries: vec![whole_day(v1::Level::Low)], time_zone: "UTC".to_owned() };
-        let level = client.set_schedule(request).await.expect("a schedule").get_ref().level();
+        let level = answered(async || client.set_schedule(request.clone()).await).await.expect("a schedule").level();
         assert_eq!(level, v1::Level::Idle, "the furthest step back");
         daemon.child.kill().expect("killed");
     });
@@ -47,7 +47,7 @@ fn a_level_and_a_schedule_are_kept_once_they_are_answered() {
     at(&relay.socket, async |mut client| {
         assert_eq!(set_level(&mut client, v1::Level::Normal, None).await, v1::Level::Low, "the schedule's");
         let request = v1::SetScheduleRequest::default();
-        let level = client.set_schedule(request).await.expect("no schedule").get_ref().level();
+        let level = answered(async || client.set_schedule(request.clone()).await).await.expect("no schedule").level();
         assert_eq!(level, v1::Level::Normal);
         let kept = store(&bed).claimed(&account(&bed)).expect("read");
         assert_eq!(kept, None, "coming back is kept as well");
@@ -151,7 +151,7 @@ async fn coordinate(client: &mut Client, key: &str, deadline: Deadline) -> Strea
         deadline: Some(deadline),
         ..v1::CoordinateRequest::default()
     };
-    client.coordinate(request).await.expect("a stream").into_inner()
+    answered(async || client.coordinate(request.clone()).await).await.expect("a stream")
 }
 
 async fn next(answers: &mut Streaming<v1::CoordinateResponse>) -> Answer {
@@ -177,7 +177,7 @@ async fn waiting(
         let request_id = format!("{name}-{number}");
         let mut answers = coordinate(client, &request_id, deadline).await;
         match next(&mut answers).await {
-            Answer::BeginNow(_) => drop(client.finish(v1::FinishRequest { request_id }).await.expect("finished")),
+            Answer::BeginNow(_) => finish(client, &request_id).await,
             answer => return (request_id, answers, at_most(&answer)),
         }
     }
@@ -243,7 +243,8 @@ fn an_operation_that_waits_is_resumed_by_its_key_after_a_kill_and_has_its_first_
             }
         }
         assert!(answers.message().await.expect("an end").is_none());
-        client.finish(v1::FinishRequest { request_id: key }).await.expect("it is the one that was asked for first");
+        // It is the one that was asked for first.
+        finish(&mut client, &key).await;
     });
     assert!(describe(&relay.socket).expect("the tenant").operations.is_empty());
     drop(daemon);
@@ -258,7 +259,7 @@ fn an_operation_waits_no_longer_than_its_deadline_though_the_disk_stays_busy() {
             let (request_id, mut answers, at_most) = waiting(&mut client, name, deadline).await;
             assert!(at_most <= within, "{at_most}");
             assert!(matches!(next(&mut answers).await, Answer::BeginNow(_)), "{request_id}");
-            client.finish(v1::FinishRequest { request_id }).await.expect("finished");
+            finish(&mut client, &request_id).await;
         }
     });
 }
