@@ -168,7 +168,7 @@ fn a_constant_is_forecast_and_one_point_honestly_is_not() {
     let scores = scores(&one);
     assert!(scores.iter().all(|score| score["forecasts"] == 0 && score["why"].as_str().unwrap().starts_with("none: ")));
     for (name, text, why) in [
-        ("empty.csv", "", "no column holds numbers"),
+        ("empty.csv", "", "it is empty; the first line names the columns"),
         ("words.csv", "a,b\nx,y\n", "no column holds numbers besides the time; there are a, b"),
         ("other.dat", "x", "it is no recording, and its name does not end in .csv, .tsv or .parquet"),
         ("broken.parquet", "PAR1 and no more PAR1", "failed to read"),

@@ -16,6 +16,9 @@ const NUMBERS_MIN: f64 = 0.5;
 
 /// All series of a table.
 pub(super) fn all(table: &Table, arguments: &Arguments, problems: &mut Problems) -> anyhow::Result<Vec<Series>> {
+    if table.columns.is_empty() {
+        bail!("it is empty; the first line names the columns, and each further line is a row");
+    }
     let index = |name: &str| {
         let found = table.columns.iter().position(|column| column.eq_ignore_ascii_case(name));
         found.ok_or_else(|| anyhow::anyhow!("there is no column {name}; there are {}", table.columns.join(", ")))
