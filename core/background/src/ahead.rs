@@ -6,7 +6,7 @@
 use crate::cost::Mean;
 use crate::ledger::Expected;
 use crate::nouns::Machine;
-use minerva_model::Nanos;
+use minerva_model::{Expectation, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Parts of a disk's time.
@@ -19,6 +19,8 @@ const GAPS_HALF_LIFE_SECONDS: f64 = 3600.0;
 const SPACE_HALF_LIFE_SECONDS: f64 = 24.0 * 3600.0;
 /// What grew in less time than this is all that grows in it: minutes say nothing of days.
 const GROWTH_SECONDS_MIN: f64 = 6.0 * 3600.0;
+/// What grows by more than so many times what is written does not follow what is written.
+const KEPT_MAX: f64 = 2.0;
 /// Before anything was measured, the part of the time that others leave which work gets.
 const USABLE_ASSUMED: f64 = 0.8;
 /// However little came of the gaps before, some part of them is planned with.
@@ -54,8 +56,43 @@ impl Span {
 /// Bytes a second that are expected of a disk so many seconds from now; `None` where nothing is forecast.
 pub type Forecast<'a> = &'a dyn Fn(f64) -> Option<f64>;
 
-/// The interval of what will be written to a disk, as parts of what is expected: (0.5, 2.0) is half of it to twice as much.
-pub type WrittenBetween = (f64, f64);
+/// Bytes that are expected to be written to a disk within so many seconds from now, with an interval.
+pub type Written<'a> = &'a dyn Fn(f64) -> Expectation;
+
+/// What is forecast of a disk: all that is transferred, and what is written, where anybody knows how good the forecasts of that are.
+pub type Foreseen<'a> = (Forecast<'a>, Option<Written<'a>>);
+
+/// What is taken of an expectation's interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Lower,
+    Likely,
+    Upper,
+}
+
+impl End {
+    /// What is expected lies in the interval, whatever the forecast says; and what is no number is as if there were no interval.
+    fn of(self, expected: Expectation) -> f64 {
+        f64::from(match self {
+            Self::Lower => expected.value.min(expected.lower),
+            Self::Likely => expected.value,
+            Self::Upper => expected.value.max(expected.upper),
+        })
+    }
+}
+
+/// What a disk's foreground did in a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Foreground {
+    /// The part of the disk's time that it took.
+    pub busy: f64,
+    /// Bytes a second.
+    pub bytes_per_second: f64,
+    /// Those of them that are written.
+    pub written_bytes_per_second: f64,
+    /// Requests a second.
+    pub requests_per_second: f64,
+}
 
 /// What is known of a disk's foreground and space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -72,13 +109,17 @@ pub(crate) struct Disk {
     space: (f64, f64),
     /// Bytes a second by which what is in use grows.
     growth: Mean,
+    /// Bytes a second that the foreground writes.
+    #[serde(default)]
+    written: Mean,
     space_at: Option<Nanos>,
 }
 
 impl Disk {
-    pub(crate) fn foreground(&mut self, busy: f64, bytes_per_second: f64, seconds: f64) {
-        self.busy.add(busy.min(1.0), seconds, FOREGROUND_HALF_LIFE_SECONDS);
-        self.bytes.add(bytes_per_second, seconds, FOREGROUND_HALF_LIFE_SECONDS);
+    pub(crate) fn foreground(&mut self, foreground: &Foreground, seconds: f64) {
+        self.busy.add(foreground.busy.min(1.0), seconds, FOREGROUND_HALF_LIFE_SECONDS);
+        self.bytes.add(foreground.bytes_per_second, seconds, FOREGROUND_HALF_LIFE_SECONDS);
+        self.written.add(foreground.written_bytes_per_second, seconds, SPACE_HALF_LIFE_SECONDS);
     }
 
     /// Of a second of which the foreground left a part, work that may run in gaps ran for another.
@@ -116,9 +157,29 @@ impl Disk {
         (self.space.0 / BLOCK_BYTES - tied_blocks).max(0.0)
     }
 
-    /// `written` is how much of what is expected to be written is.
-    pub(crate) fn expected(&self, span: Span, forecast: Forecast<'_>, written: f64) -> Vec<Expected> {
+    /// The part of what is written by which what is in use grows; nothing unless writes account for what grows.
+    pub(crate) fn kept_of_written(&self) -> Option<f64> {
+        let written = self.written.get().filter(|written| *written > 0.0)?;
+        Some(self.growth.over(GROWTH_SECONDS_MIN) / written).filter(|kept| *kept <= KEPT_MAX)
+    }
+
+    /// Bytes a second by which what is in use grows in a slot, from the first on: as what is foreseen to be written, else as it did.
+    fn growing<'a>(&self, seconds: f64, written: Option<Written<'a>>, end: End) -> impl FnMut(u16) -> f64 + use<'a> {
+        let foreseen = written.zip(self.kept_of_written());
+        let (as_before, mut until_now) = (self.growth.over(GROWTH_SECONDS_MIN), 0.0);
+        move |slot| {
+            let Some((written, kept)) = foreseen else { return as_before };
+            let until_then = end.of(written((f64::from(slot) + 1.0) * seconds));
+            // The lower end of sums whose interval widens may fall; what was written stays written.
+            let until_then = if until_then.is_finite() { until_then.max(until_now) } else { until_now };
+            kept * (until_then - std::mem::replace(&mut until_now, until_then)) / seconds
+        }
+    }
+
+    /// What is expected in each slot; of what is written `end` of the interval.
+    pub(crate) fn expected(&self, span: Span, (forecast, written): Foreseen<'_>, end: End) -> Vec<Expected> {
         let (count, seconds) = span.slots();
+        let mut growing = self.growing(seconds, written, end);
         let (busy, bytes) = (self.busy.get().unwrap_or(0.0), self.bytes.get().unwrap_or(0.0));
         let capacity = if self.space.1 > 0.0 { self.space.1 } else { CAPACITY_UNKNOWN };
         let slot = |number: u16| {
@@ -128,7 +189,7 @@ impl Disk {
             Expected {
                 seconds,
                 foreground_ops_per_second: f64::from(PARTS) * (1.0 - self.usable() * (1.0 - busy)),
-                written_blocks_per_second: written * self.growth.over(GROWTH_SECONDS_MIN) / BLOCK_BYTES,
+                written_blocks_per_second: growing(number) / BLOCK_BYTES,
                 unique_share: 1.0,
                 capacity_blocks: capacity / BLOCK_BYTES,
             }
@@ -139,11 +200,11 @@ impl Disk {
 
 #[cfg(test)]
 mod tests {
-    use super::{Disk, PARTS, Span};
-    use minerva_model::Nanos;
+    use super::{Disk, End, Foreground, PARTS, Span};
+    use minerva_model::{Expectation, Nanos};
 
     fn free(disk: &Disk, forecast: super::Forecast<'_>) -> Vec<f64> {
-        let slots = disk.expected(Span::Hour, forecast, 1.0);
+        let slots = disk.expected(Span::Hour, (forecast, None), End::Likely);
         slots.iter().map(|slot| (f64::from(PARTS) - slot.foreground_ops_per_second).round()).collect()
     }
 
@@ -151,7 +212,8 @@ mod tests {
     fn what_is_free_follows_the_forecast_where_there_is_one_and_the_mean_where_not() {
         let mut disk = Disk::default();
         assert_eq!(free(&disk, &|_| None), [800.0; 60], "nothing is known: four fifths of the time can be used");
-        disk.foreground(0.5, 1e6, 60.0);
+        let foreground = Foreground { busy: 0.5, bytes_per_second: 1e6, ..Foreground::default() };
+        disk.foreground(&foreground, 60.0);
         assert_eq!(free(&disk, &|_| None), [400.0; 60]);
         let forecast = |seconds: f64| Some(if seconds < 1800.0 { 2e6 } else { 0.0 });
         let slots = free(&disk, &forecast);
@@ -164,13 +226,50 @@ mod tests {
     fn growth_is_what_is_added_and_not_what_is_freed() {
         let mut disk = Disk::default();
         disk.space(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
-        let written = |disk: &Disk| disk.expected(Span::Day, &|_| None, 1.0)[0].written_blocks_per_second * 4096.0;
+        let first = |disk: &Disk| disk.expected(Span::Day, (&|_| None, None), End::Likely)[0];
+        let written = |disk: &Disk| first(disk).written_blocks_per_second * 4096.0;
         disk.space(Nanos::from_secs(100), (1 << 30) - (1 << 20), 4 << 30, f64::from(2 << 20));
         assert!((written(&disk) - f64::from(1 << 20) / 21_600.0).abs() < 1.0, "a hundred seconds say nothing of a day");
         disk.space(Nanos::from_secs(86_500), 1 << 30, 4 << 30, 0.0);
         // Half of the first is forgotten after a day.
         assert!((written(&disk) - 1.5 * f64::from(1 << 20) / 86_450.0).abs() < 0.1, "{}", written(&disk));
-        let slot = disk.expected(Span::Day, &|_| None, 1.0)[0];
+        let slot = first(&disk);
         assert_eq!((slot.capacity_blocks, slot.unique_share), (f64::from(1 << 20), 1.0));
+    }
+
+    #[test]
+    fn what_grows_follows_what_is_foreseen_to_be_written_where_writes_account_for_it() {
+        let mut disk = Disk::default();
+        disk.space(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
+        disk.space(Nanos::from_secs(86_400), (1 << 30) + 864_000_000, 4 << 30, 0.0);
+        // 10,000 bytes a second grow of 20,000 that are written. From now on a thousand are written in the first hour of each day.
+        let ahead = |seconds: f64| {
+            let value = 3.6e6 * (seconds / 86_400.0).ceil() as f32;
+            Expectation { value, lower: value * 0.5, upper: value * 3.0 }
+        };
+        let grown = |disk: &Disk, end| -> Vec<f64> {
+            let slots = disk.expected(Span::Week, (&|_| None, Some(&ahead)), end);
+            slots.iter().map(|slot| slot.written_blocks_per_second * 4096.0 * slot.seconds).collect()
+        };
+        let sum = |disk: &Disk, end| grown(disk, end).iter().sum::<f64>();
+        assert_eq!(grown(&disk, End::Likely), [36e6; 168], "nobody knows what is written: as before");
+        let foreground = |written| Foreground { written_bytes_per_second: written, ..Foreground::default() };
+        disk.foreground(&foreground(20_000.0), 86_400.0);
+        let each: Vec<usize> = (0..168).filter(|slot| grown(&disk, End::Likely)[*slot] > 0.0).collect();
+        assert_eq!(each, [0, 24, 48, 72, 96, 120, 144], "half of what is foreseen, when it is");
+        let near = |end, expected: f64| assert!((sum(&disk, end) / expected - 1.0).abs() < 1e-6, "{end:?}");
+        near(End::Lower, 0.25 * 7.0 * 3.6e6);
+        near(End::Likely, 0.5 * 7.0 * 3.6e6);
+        near(End::Upper, 1.5 * 7.0 * 3.6e6);
+        // Files that were given space before anything was written to them.
+        let mut given = Disk { written: super::Mean::default(), ..disk };
+        given.foreground(&foreground(100.0), 86_400.0);
+        assert_eq!(grown(&given, End::Upper), [36e6; 168]);
+    }
+
+    #[test]
+    fn an_interval_holds_what_is_expected_and_what_is_no_number_is_none() {
+        let odd = Expectation { value: 2.0, lower: 3.0, upper: f32::NAN };
+        assert_eq!([End::Lower, End::Likely, End::Upper].map(|end| end.of(odd)), [2.0; 3]);
     }
 }

@@ -41,7 +41,7 @@ mod terms;
 mod work;
 mod worklist;
 
-pub use ahead::{Forecast, Span, WrittenBetween};
+pub use ahead::{Forecast, Foreground, Foreseen, Span, Written};
 pub use bucket::FixedBucket;
 pub use debt::{Debts, Owed, Served};
 pub use erlang::{cores_for_wait, mean_wait_seconds, wait_probability};
@@ -53,7 +53,7 @@ pub use planner::{Measured, Planner, PlannerSettings, Replan, Split};
 pub use processors::Processors;
 pub use spread::Spread;
 pub use terms::{Growth, QueueId, Refusal, Terms};
-pub use worklist::{Foreground, SpaceDate, WorkView, Worklist};
+pub use worklist::{SpaceDate, WorkView, Worklist};
 
 /// A quantity: what is below 0 or no number is 0, and nothing is endless.
 fn quantity(value: f64) -> f64 {

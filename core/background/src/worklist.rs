@@ -14,7 +14,7 @@ use orders::share_max;
 pub use space::SpaceDate;
 use space::SpaceNotice;
 
-use crate::ahead::{Disk, Forecast, PARTS, Span, WrittenBetween};
+use crate::ahead::{Disk, End, Foreground, Foreseen, PARTS, Span};
 use crate::debt::Debts;
 use crate::nouns::{Plan, PlanInput, Shortage};
 use crate::spread::Spread;
@@ -40,17 +40,6 @@ const REPLAN: Nanos = Nanos::from_secs(3600);
 const REPLAN_MIN: Nanos = Nanos::from_secs(60);
 /// The last part of its time in which work goes before priorities.
 const URGENT_PART: u64 = 8;
-
-/// What a disk's foreground did in a slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Foreground {
-    /// The part of the disk's time that it took.
-    pub busy: f64,
-    /// Bytes a second.
-    pub bytes_per_second: f64,
-    /// Requests a second.
-    pub requests_per_second: f64,
-}
 
 /// What people see of a queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,16 +161,16 @@ impl Worklist {
         now: Nanos,
         device: DeviceId,
         (foreground, seconds): (Foreground, f64),
-        (forecast, written): (Forecast<'_>, Option<WrittenBetween>),
+        foreseen: Foreseen<'_>,
     ) -> Vec<Effect> {
         self.measure(device, foreground, seconds);
         let mut effects = self.learn(device);
         if self.is_plan_due(now, device) {
-            let plan = self.planned(now, device, (Span::Month, Spread::Headroom), forecast, 1.0);
+            let plan = self.planned(now, device, (Span::Month, Spread::Headroom), foreseen, End::Likely);
             let is_short_of_space = plan.alarms.iter().any(|alarm| matches!(alarm.shortage, Shortage::Space { .. }));
-            let date = is_short_of_space.then(|| self.space_date(now, device, Span::Month, forecast, written));
+            let date = is_short_of_space.then(|| self.space_date(now, device, Span::Month, foreseen));
             effects.extend(self.alarm(now, device, &plan, date));
-            effects.extend(if is_short_of_space { None } else { self.notice(now, device, forecast, written) });
+            effects.extend(if is_short_of_space { None } else { self.notice(now, device, foreseen) });
             self.plans.insert(device, InForce { plan, made: now, served: 0.0, is_stale: false });
         }
         effects.extend(self.orders(now, device).into_iter().map(Effect::Background));
@@ -189,19 +178,19 @@ impl Worklist {
     }
 
     /// The plan of a disk, for people: work takes every gap, and from others what it must.
-    pub fn plan(&self, now: Nanos, device: DeviceId, span: Span, forecast: Forecast<'_>) -> Plan {
-        self.planned(now, device, (span, Spread::Early), forecast, 1.0)
+    pub fn plan(&self, now: Nanos, device: DeviceId, span: Span, foreseen: Foreseen<'_>) -> Plan {
+        self.planned(now, device, (span, Spread::Early), foreseen, End::Likely)
     }
 
-    /// To go by a plan is spread: it says how much must be done by when, and nobody is behind who does that. `written` is how much of what
-    /// is expected to be written is.
+    /// To go by a plan is spread: it says how much must be done by when, and nobody is behind who does that. Of what will be
+    /// written `end` of the interval is.
     fn planned(
         &self,
         now: Nanos,
         device: DeviceId,
         (span, spread): (Span, Spread),
-        forecast: Forecast<'_>,
-        written: f64,
+        foreseen: Foreseen<'_>,
+        end: End,
     ) -> Plan {
         let disk = self.disks.get(&device).copied().unwrap_or_default();
         let mut debts = Debts::default();
@@ -211,7 +200,7 @@ impl Worklist {
             now_seconds: now.as_secs_f64(),
             machine: Disk::machine(),
             debts: &debts,
-            expected: &disk.expected(span, forecast, written),
+            expected: &disk.expected(span, foreseen, end),
             used_blocks: disk.used_blocks(debts.tied_blocks()),
             limit_share: LIMIT_SHARE,
             spread,
@@ -270,7 +259,7 @@ impl Worklist {
         if seconds <= 0.0 {
             return;
         }
-        disk.foreground(foreground.busy, foreground.bytes_per_second, seconds);
+        disk.foreground(&foreground, seconds);
         if may_use_gaps {
             disk.gaps((1.0 - foreground.busy).clamp(0.0, 1.0), ran_all / seconds, seconds);
         }

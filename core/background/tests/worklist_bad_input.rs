@@ -1,15 +1,17 @@
 //! Queues that cannot be meant, lie, vanish or run out of space: the others go on, and no number that is none gets anywhere.
 
-use minerva_background::{Foreground, Plan, Span, Worklist};
+use minerva_background::{Foreground, Plan, Span, Worklist, Written};
 use minerva_model::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState,
-    DeviceId, Effect, FindingKind, Nanos,
+    DeviceId, Effect, Expectation, FindingKind, Nanos,
 };
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const OTHER_DISK: DeviceId = DeviceId { major: 8, minor: 16 };
-const BUSY: Foreground = Foreground { busy: 0.5, bytes_per_second: 1e6, requests_per_second: 100.0 };
+const BUSY: Foreground =
+    Foreground { busy: 0.5, bytes_per_second: 1e6, written_bytes_per_second: GIB_A_DAY, requests_per_second: 100.0 };
 const GIB: u64 = 1 << 30;
+const GIB_A_DAY: f64 = GIB as f64 / 86_400.0;
 const SPANS: [Span; 4] = [Span::Hour, Span::Day, Span::Week, Span::Month];
 
 fn queue(id: u32, device: DeviceId) -> BackgroundQueue {
@@ -74,7 +76,7 @@ fn terms_that_cannot_be_meant_leave_the_plan_whole_and_other_queues_alone() {
             }
         }
         for span in SPANS {
-            judge(&worklist.plan(Nanos::from_secs(4000), DISK, span, &|_| None), &what);
+            judge(&worklist.plan(Nanos::from_secs(4000), DISK, span, (&|_| None, None)), &what);
         }
         let views: Vec<_> = worklist.views(Nanos::from_secs(4000)).collect();
         assert!(
@@ -133,19 +135,34 @@ fn forecasts_that_are_none_are_planned_with_as_if_there_were_none() {
             worklist.slice(Nanos::from_secs(second), DISK, (BUSY, 1.0), (&|_| Some(value), None));
         }
         for span in SPANS {
-            judge(&worklist.plan(Nanos::from_secs(100), DISK, span, &|_| Some(value)), what);
+            judge(&worklist.plan(Nanos::from_secs(100), DISK, span, (&|_| Some(value), None)), what);
         }
     }
 }
 
-/// A disk of 100 GiB with half of it in use, that gains 1 GiB a day.
-fn growing() -> Worklist {
+/// A disk of 100 GiB with so many in use, that gains 1 GiB a day, which is written.
+fn growing_from(used: u64) -> Worklist {
     let mut worklist = Worklist::default();
     worklist.set(queue(1, DISK));
+    let writes = Foreground { written_bytes_per_second: GIB_A_DAY, ..Foreground::default() };
+    worklist.slice(Nanos::ZERO, DISK, (writes, 86_400.0), (&|_| None, None));
     for day in 0..3 {
-        worklist.reported(Nanos::from_secs(86_400 * day), &report(1, (80 + day) * GIB, 100 * GIB));
+        worklist.reported(Nanos::from_secs(86_400 * day), &report(1, (used + day) * GIB, 100 * GIB));
     }
     worklist
+}
+
+/// One that likely is full in two weeks.
+fn growing() -> Worklist {
+    growing_from(80)
+}
+
+/// That 1 GiB a day will be written, from so many parts of that to so many.
+fn between((lower, upper): (f64, f64)) -> impl Fn(f64) -> Expectation {
+    move |seconds| {
+        let value = GIB_A_DAY * seconds;
+        Expectation::from([value, value * lower, value * upper].map(|end| end as f32))
+    }
 }
 
 #[test]
@@ -157,15 +174,16 @@ fn a_file_system_that_shrinks_is_told_of_before_it_is_full() {
             .iter()
             .any(|effect| matches!(effect, Effect::Found(finding) if finding.message.contains("space runs out")))
     };
-    let date = worklist.space_date(now, DISK, Span::Month, &|_| None, None).likely_seconds.expect("13 GiB at 1 a day");
+    let date =
+        worklist.space_date(now, DISK, Span::Month, (&|_| None, None)).likely_seconds.expect("13 GiB at 1 a day");
     assert!((13.0..15.5).contains(&(date / 86_400.0 - 2.0)), "{}", date / 86_400.0);
     worklist.reported(now + Nanos::from_secs(1), &report(1, 82 * GIB, 88 * GIB));
-    let sooner = worklist.space_date(now, DISK, Span::Month, &|_| None, None).likely_seconds.expect("it shrank");
+    let sooner = worklist.space_date(now, DISK, Span::Month, (&|_| None, None)).likely_seconds.expect("it shrank");
     assert!((1.0..2.5).contains(&(sooner / 86_400.0 - 2.0)), "{}", sooner / 86_400.0);
     assert!(told(worklist.slice(now + Nanos::from_secs(2), DISK, (BUSY, 1.0), (&|_| None, None))));
     // It is full: that is told as of now.
     worklist.reported(now + Nanos::from_secs(3), &report(1, 82 * GIB, 60 * GIB));
-    let full = worklist.space_date(now, DISK, Span::Month, &|_| None, None).likely_seconds.expect("it is full");
+    let full = worklist.space_date(now, DISK, Span::Month, (&|_| None, None)).likely_seconds.expect("it is full");
     assert!(full <= now.as_secs_f64() + 3600.0, "{full}");
 }
 
@@ -174,7 +192,11 @@ fn the_date_on_which_space_runs_out_has_the_interval_of_what_will_be_written() {
     let worklist = growing();
     let now = Nanos::from_secs(2 * 86_400);
     let days = |seconds: Option<f64>| seconds.map(|seconds| (seconds / 86_400.0 - 2.0).round());
-    let date = |written| worklist.space_date(now, DISK, Span::Month, &|_| None, written);
+    let date = |written: Option<(f64, f64)>| {
+        let written = written.map(between);
+        let written = written.as_ref().map(|written| written as Written<'_>);
+        worklist.space_date(now, DISK, Span::Month, (&|_| None, written))
+    };
     let unknown = date(None);
     assert!(!unknown.is_interval_known && unknown.earliest_seconds == unknown.latest_seconds, "{unknown:?}");
     let known = date(Some((0.5, 2.0)));
@@ -184,7 +206,9 @@ fn the_date_on_which_space_runs_out_has_the_interval_of_what_will_be_written() {
     assert_eq!(all, [Some((likely / 2.0).round()), Some(likely), Some(2.0 * likely)], "within a day: {known:?}");
     assert_eq!(days(date(Some((0.1, 1.0))).latest_seconds), None, "not within a month");
     // So is that of the alarm.
-    let told = |written| {
+    let told = |written: Option<(f64, f64)>| {
+        let written = written.map(between);
+        let written = written.as_ref().map(|written| written as Written<'_>);
         let effects = growing().slice(now, DISK, (BUSY, 1.0), (&|_| None, written));
         effects.into_iter().find_map(|effect| match effect {
             Effect::Found(finding) => Some(finding.message),
@@ -202,20 +226,17 @@ fn the_date_on_which_space_runs_out_has_the_interval_of_what_will_be_written() {
     assert_eq!([odd.earliest_seconds, odd.latest_seconds], [odd.likely_seconds; 2], "{odd:?}");
 }
 
-/// The disk of [`growing`] with 40 GiB free for what grows, so that it likely lasts for more than a month.
+/// One with 40 GiB free for what grows, so that it likely lasts for more than a month.
 fn lasting() -> Worklist {
-    let mut worklist = Worklist::default();
-    worklist.set(queue(1, DISK));
-    for day in 0..3 {
-        worklist.reported(Nanos::from_secs(86_400 * day), &report(1, (50 + day) * GIB, 100 * GIB));
-    }
-    worklist
+    growing_from(50)
 }
 
 #[test]
 fn space_that_may_run_out_though_it_likely_lasts_is_a_notice_and_no_alarm() {
     const HOUR: u64 = 3600;
-    let found = |worklist: &mut Worklist, hours: u64, written| {
+    let found = |worklist: &mut Worklist, hours: u64, written: Option<(f64, f64)>| {
+        let written = written.map(between);
+        let written = written.as_ref().map(|written| written as Written<'_>);
         let now = Nanos::from_secs(2 * 86_400 + hours * HOUR);
         let effects = worklist.slice(now, DISK, (BUSY, 1.0), (&|_| None, written));
         let found = effects.into_iter().filter_map(|effect| match effect {

@@ -1,11 +1,11 @@
 //! Background work in the loop: what the foreground of each disk did goes to the worklist, and what that says becomes effects. Work
 //! runs at level `idle` unless the plan gives it a part of the disk against others.
 
-use minerva_background::{Foreground, Plan, SpaceDate, Span, WorkView, Worklist, WrittenBetween};
+use minerva_background::{Foreground, Plan, SpaceDate, Span, WorkView, Worklist, Written};
 use minerva_decide::Decider;
 use minerva_model::{
-    BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, Decision, DeviceId, Effect, Level,
-    LevelClaims, LoadBin, LoadOf, Nanos, Outlook, Signals, Tenant, TenantId,
+    BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, Decision, DeviceId, Effect,
+    Expectation, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos, Outlook, Signals, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,21 +74,25 @@ impl Background {
         for device in self.worklist.devices() {
             let slice = self.foreground(signals, device);
             let expected = foreseen(outlook, device, now);
-            let written = written_between(outlook, device);
-            effects.extend(self.worklist.slice(now, device, slice, (&expected, written)));
+            let written = foreseen_written(outlook, device);
+            let foreseen = (&expected as _, written.as_ref().map(|written| written as Written<'_>));
+            effects.extend(self.worklist.slice(now, device, slice, foreseen));
         }
         (effects, self.levels(now, decider))
     }
 
     /// The plan of a disk for people.
     pub(crate) fn plan(&self, now: Nanos, device: DeviceId, span: Span, outlook: &Outlook) -> Plan {
-        self.worklist.plan(now, device, span, &foreseen(outlook, device, now))
+        let written = foreseen_written(outlook, device);
+        let written = written.as_ref().map(|written| written as Written<'_>);
+        self.worklist.plan(now, device, span, (&foreseen(outlook, device, now), written))
     }
 
     /// When space runs out on a disk, for people.
     pub(crate) fn space_date(&self, now: Nanos, device: DeviceId, span: Span, outlook: &Outlook) -> SpaceDate {
-        let written = written_between(outlook, device);
-        self.worklist.space_date(now, device, span, &foreseen(outlook, device, now), written)
+        let written = foreseen_written(outlook, device);
+        let written = written.as_ref().map(|written| written as Written<'_>);
+        self.worklist.space_date(now, device, span, (&foreseen(outlook, device, now), written))
     }
 
     pub(crate) fn views(&self, now: Nanos) -> impl Iterator<Item = WorkView<'_>> {
@@ -131,23 +135,29 @@ impl Background {
             if mine { others().map(|row| row.disk_part()).sum() } else { f64::from(disk.busy_permille) / 1000.0 };
         let bytes =
             if mine { others().map(|row| row.transferred.bytes()).sum::<u64>() } else { disk.transferred.bytes() };
+        let written = if mine {
+            others().map(|row| row.transferred.write_bytes).sum::<u64>()
+        } else {
+            disk.transferred.write_bytes
+        };
         let requests: u64 = others().map(|row| row.transferred.ops()).sum();
         let foreground = Foreground {
             busy: f64::min(busy, 1.0),
             bytes_per_second: bytes as f64 / seconds,
+            written_bytes_per_second: written as f64 / seconds,
             requests_per_second: requests as f64 / seconds,
         };
         (foreground, seconds)
     }
 }
 
-/// Within what the bytes lie that will be written, as parts of what is expected: by the sum of a week, else of a day; nothing unless enough
-/// of either came, and unless they were better foreseen than by naive forecasts.
-fn written_between(outlook: &Outlook, device: DeviceId) -> Option<WrittenBetween> {
+/// The bytes that will be written to a disk within so many seconds from now; nothing unless enough sums of days or weeks came, and unless they
+/// were better foreseen than by naive forecasts.
+fn foreseen_written(outlook: &Outlook, device: DeviceId) -> Option<impl Fn(f64) -> Expectation> {
     let load = outlook.load(&LoadOf::Device(device))?;
     let sums = [(load.skill_week, load.week.written), (load.skill_day, load.day.written)];
-    let known = sums.into_iter().find(|(skill, sum)| *skill > 0.0 && sum.value > 0.0 && sum.lower < sum.upper);
-    known.map(|(_, sum)| (f64::from(sum.lower / sum.value), f64::from(sum.upper / sum.value)))
+    let is_known = |(skill, sum): (f64, Expectation)| skill > 0.0 && sum.value > 0.0 && sum.lower < sum.upper;
+    sums.into_iter().any(is_known).then_some(move |seconds| load.sum_within(LoadPart::Written, seconds))
 }
 
 /// What is forecast of a disk so many seconds from now; nothing unless its forecasts of days were better than naive ones.

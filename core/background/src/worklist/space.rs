@@ -1,7 +1,7 @@
 //! When space runs out: likely, and within what that lies.
 
 use super::Worklist;
-use crate::ahead::{Forecast, Span, WrittenBetween};
+use crate::ahead::{Disk, End, Foreseen, Span, Written};
 use crate::nouns::{Plan, Shortage};
 use crate::spread::Spread;
 use minerva_model::{DeviceId, Effect, Finding, FindingKind, Nanos};
@@ -25,26 +25,22 @@ pub struct SpaceDate {
 
 impl Worklist {
     /// When space runs out on a disk.
-    pub fn space_date(
-        &self,
-        now: Nanos,
-        device: DeviceId,
-        span: Span,
-        forecast: Forecast<'_>,
-        written: Option<WrittenBetween>,
-    ) -> SpaceDate {
-        let runs_out =
-            |factor: f64| first_shortage(&self.planned(now, device, (span, Spread::Early), forecast, factor));
-        let likely_seconds = runs_out(1.0);
-        let (lower, upper) = written.unwrap_or((1.0, 1.0));
-        let at = |factor: f64| if factor == 1.0 { likely_seconds } else { runs_out(factor) };
+    pub fn space_date(&self, now: Nanos, device: DeviceId, span: Span, foreseen: Foreseen<'_>) -> SpaceDate {
+        let runs_out = |end| first_shortage(&self.planned(now, device, (span, Spread::Early), foreseen, end));
+        let likely_seconds = runs_out(End::Likely);
+        let is_interval_known = self.is_growth_foreseen(device, foreseen.1);
+        let at = |end| if is_interval_known { runs_out(end) } else { likely_seconds };
         SpaceDate {
-            // What is expected lies in the interval, whatever the forecast says.
-            earliest_seconds: at(upper.max(1.0)),
+            earliest_seconds: at(End::Upper),
             likely_seconds,
-            latest_seconds: at(lower.clamp(0.0, 1.0)),
-            is_interval_known: written.is_some(),
+            latest_seconds: at(End::Lower),
+            is_interval_known,
         }
+    }
+
+    /// How far growth can be off is known where that of writes is, and writes account for it.
+    fn is_growth_foreseen(&self, device: DeviceId, written: Option<Written<'_>>) -> bool {
+        written.is_some() && self.disks.get(&device).and_then(Disk::kept_of_written).is_some()
     }
 }
 
@@ -60,15 +56,11 @@ pub(super) struct SpaceNotice {
 impl Worklist {
     /// Says that space may run out on a disk on which it likely lasts: once, and again when it may do so in half the time, or after a day
     /// in which it was not so.
-    pub(super) fn notice(
-        &mut self,
-        now: Nanos,
-        device: DeviceId,
-        forecast: Forecast<'_>,
-        written: Option<WrittenBetween>,
-    ) -> Option<Effect> {
-        let (_, upper) = written.filter(|(_, upper)| upper.is_finite())?;
-        let plan = self.planned(now, device, (Span::Month, Spread::Early), forecast, upper.max(1.0));
+    pub(super) fn notice(&mut self, now: Nanos, device: DeviceId, foreseen: Foreseen<'_>) -> Option<Effect> {
+        if !self.is_growth_foreseen(device, foreseen.1) {
+            return None;
+        }
+        let plan = self.planned(now, device, (Span::Month, Spread::Early), foreseen, End::Upper);
         let left_seconds = (first_shortage(&plan)? - now.as_secs_f64()).max(0.0);
         let last = self.noticed.get(&device).copied();
         let is_old =

@@ -39,7 +39,7 @@ struct Told {
     is_whole: bool,
 }
 
-/// Of one horizon: dates that came within what was told, in either way, and dates.
+/// Of one horizon: dates that came within what is told, and within what was told before that was by sums; and dates.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     within: [u32; 2],
@@ -80,7 +80,7 @@ impl Pending {
                 (1..=SPAN_BINS).step_by(6).find(reached).map(|bins| bins as f64)
             };
             let by_sums = Date { earliest: runs_out(|sum| sum.upper), latest: runs_out(|sum| sum.lower) };
-            self.told.push(Told { horizon, free, dates: [by_rate, by_sums], came: 0.0, bins: 0, is_whole: true });
+            self.told.push(Told { horizon, free, dates: [by_sums, by_rate], came: 0.0, bins: 0, is_whole: true });
         }
     }
 
@@ -112,7 +112,7 @@ impl Dates {
         for (Count { within, dates }, (_, what)) in self.counts.iter().zip(DAYS) {
             let covered = within.map(|within| 100.0 * f64::from(within) / f64::from((*dates).max(1)));
             println!(
-                "Bitbrains, {dates} dates {what} ahead: {:.1} % by the rate, {:.1} % by sums",
+                "Bitbrains, {dates} dates {what} ahead: {:.1} % by sums, {:.1} % by the rate of growth as before",
                 covered[0], covered[1]
             );
             let name = format!("Bitbrains, cover of 80 % intervals of dates on which space runs out, {what} ahead");

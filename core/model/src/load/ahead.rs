@@ -111,6 +111,24 @@ impl LoadForecast {
         spread.around(adds_up_to)
     }
 
+    /// The bytes within so many seconds from the beginning of the bin that is under way: [`Self::sum`], interpolated within a bin.
+    pub fn sum_within(&self, part: LoadPart, seconds: f64) -> Expectation {
+        let bins = seconds.max(0.0) / LOAD_BIN.as_secs_f64();
+        let (whole, rest) = (bins.floor(), bins.fract() as f32);
+        // Saturates: nobody plans for so long.
+        let begun = self.sum(part, whole as usize);
+        if rest == 0.0 {
+            return begun;
+        }
+        let ended = self.sum(part, (whole as usize).saturating_add(1));
+        let between = |from: f32, to: f32| from + (to - from) * rest;
+        Expectation {
+            value: between(begun.value, ended.value),
+            lower: between(begun.lower, ended.lower),
+            upper: between(begun.upper, ended.upper),
+        }
+    }
+
     /// The free bytes at the end of so many bins, at least one; absent where nobody knows. Beyond the week the level goes on by what the week
     /// uses up, and its ends part as far again with each.
     pub fn free_after(&self, bins: usize) -> Option<Expectation> {
@@ -187,6 +205,18 @@ mod tests {
         close(forecast.sum(LoadPart::Discarded, 2 * LOAD_BINS), [0.0; 3]);
         let unknown = LoadForecast { day: LoadSum::default(), week: LoadSum::default(), ..forecast };
         close(unknown.sum(LoadPart::Written, LOAD_BINS), [604_800.0, 302_400.0, 1_814_400.0]);
+    }
+
+    #[test]
+    fn bytes_within_a_time_are_those_of_its_bins_and_of_a_part_of_one() {
+        let forecast = forecast();
+        let within = |seconds| forecast.sum_within(LoadPart::Written, seconds);
+        close(within(-1.0), [0.0; 3]);
+        close(within(150.0), [150.0, 75.0, 450.0]);
+        close(within(3_600.0), forecast.sum(LoadPart::Written, 6).into());
+        let [before, after] = [6, 7].map(|bins| forecast.sum(LoadPart::Written, bins));
+        let half = |of: fn(&Expectation) -> f32| (of(&before) + of(&after)) / 2.0;
+        close(within(3_900.0), [half(|sum| sum.value), half(|sum| sum.lower), half(|sum| sum.upper)]);
     }
 
     #[test]
