@@ -13,7 +13,7 @@ pub(super) fn sentence(plan: &v1::BackgroundPlan) -> Option<String> {
         });
     };
     let within = if plan.is_space_interval_known {
-        format!("earliest {}, latest {} if more or less is written than expected", by(earliest), by(latest))
+        format!("earliest {}, latest {}, if more or less is written than expected", by(earliest), by(latest))
     } else {
         "how far that can be off is not known before forecasts of whole days were scored".to_owned()
     };
@@ -40,7 +40,7 @@ mod tests {
         let day = |days: i64| show(days * DAY_NS);
         assert_eq!(sentence(&plan(None, None, None)), None);
         let told = sentence(&plan(Some(9 * DAY_NS), Some(6 * DAY_NS), None)).unwrap();
-        let all = format!("likely {} (earliest {}, latest not in this time;", day(9), day(6));
+        let all = format!("likely {} (earliest {}, latest not in this time, if more", day(9), day(6));
         assert!(told.contains(&all), "{told}");
         let told = sentence(&plan(None, Some(20 * DAY_NS), None)).unwrap();
         assert!(told.starts_with("space likely lasts") && told.contains(&day(20)), "{told}");
