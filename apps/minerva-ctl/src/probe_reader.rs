@@ -51,7 +51,7 @@ pub(crate) fn reader(device: &Device, job: &ReaderJob) -> anyhow::Result<Child> 
     Command::new("/proc/self/exe")
         .arg("probe-reader")
         .arg(node)
-        .arg(serde_json::to_string(job).context("failed to tell a reader its job")?)
+        .arg(serde_json::to_string(&(std::process::id(), job)).context("failed to tell a reader its job")?)
         // What a terminal sends is for the probe, which then ends them.
         .process_group(0)
         .stdin(Stdio::piped())
@@ -62,10 +62,13 @@ pub(crate) fn reader(device: &Device, job: &ReaderJob) -> anyhow::Result<Child> 
 
 /// What such a process does: reads past the page cache and prints how much it got. Ends at once when whoever started it is gone.
 pub(crate) fn read(node: &Path, job: &str) -> anyhow::Result<CommandStatus> {
-    // Of one that is gone before this the standard input ends, below.
+    let (probe, job): (i32, ReaderJob) = serde_json::from_str(job).context("the job is not one that a probe gives")?;
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .context("failed to ask for an end with the probe")?;
-    let job: ReaderJob = serde_json::from_str(job).context("the job is not one that a probe gives")?;
+    // One that was killed before that sends no signal, and may have said already that it is time to read.
+    if rustix::process::getppid().map(rustix::process::Pid::as_raw_nonzero).map(i32::from) != Some(probe) {
+        return Ok(CommandStatus::Well);
+    }
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::DIRECT.bits().cast_signed())

@@ -76,6 +76,24 @@ fn the_probe_leaves_nothing_behind() {
     }
 }
 
+#[test]
+fn a_reader_whose_probe_is_gone_before_it_began_does_not_read() {
+    let job = |probe: u32| {
+        format!(
+            r#"[{probe}, {{"start": 0, "length": 4096, "read_bytes": 4096, "depth": 1, "random_seed": null, "duration_milliseconds": 1}}]"#
+        )
+    };
+    let read = |probe: u32| {
+        let mut reader = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+        reader.args(["probe-reader", "/nonexistent", &job(probe)]).output().expect("the tool")
+    };
+    // Not even the disk is opened for a probe that is not the parent; for one that is, this one cannot be.
+    let gone = read(std::process::id() + 1);
+    assert!(gone.status.success() && gone.stdout.is_empty(), "{}", text(&gone.stderr));
+    let there = text(&read(std::process::id()).stderr);
+    assert!(there.contains("failed to open /nonexistent"), "{there}");
+}
+
 /// Its readers end with it; what else it leaves is for the next one.
 fn kill_a_probe(directory: &Path, name: &str) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
