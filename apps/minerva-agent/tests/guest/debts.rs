@@ -94,6 +94,7 @@ fn a_program_in_a_guest_owes_work_until_its_agent_or_its_guest_goes() {
         seen
     });
     let guest = networked(files).name(TENANT).memory_mib(768).cpus(2).cgroup(host.cgroup());
+    let _turn = super::TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let result = guest.with_binary(agent).with_binary(debtor).run(&format!("{prelude}{SCRIPT}"), TIMEOUT);
     // The daemon hears of it within a slice.
     std::thread::sleep(SECOND);

@@ -11,12 +11,15 @@ use minerva_api::v1;
 use minerva_lab::guest::{Guest, GuestBuilder, GuestOutput};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Generous: processors are emulated and the machine may be busy.
 const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// One guest at a time.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// What programs of the guest do. Each level is held for some seconds, of which the host's slices, a tenth of one, see many.
 const SCRIPT: &str = r#"
@@ -24,7 +27,10 @@ minerva-agent --report-period 500ms 2> /tmp/agent.log &
 agent=$!
 tries=0
 until [ -S /run/minerva/agent.sock ] || [ $tries -ge 100 ]; do sleep 0.1; tries=$((tries + 1)); done
-echo "whoami: $(minerva-ctl --json whoami)"
+# On a busy machine the agent's first connection to the host may take longer than the tool waits.
+tries=0
+until whoami=$(minerva-ctl --json whoami) || [ $tries -ge 10 ]; do sleep 1; tries=$((tries + 1)); done
+echo "whoami: $whoami"
 minerva-ctl run --priority idle -- sh -c 'exec 3< /bin/busybox; sleep 5; echo held'
 echo "run: $?"
 sleep 2
@@ -75,6 +81,8 @@ impl Seen {
 /// Runs the script in the guest, in the tenant's cgroup, and watches the tenant meanwhile. Nothing, with the reason printed,
 /// where guests cannot run.
 fn run(host: &Host, guest: GuestBuilder<'_>, script: &str) -> Option<(GuestOutput, Seen)> {
+    // Two guests at once would be half as fast, and what waits for them counts seconds.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let agent = host.program("minerva-agent")?;
     let tool = host.program("minerva-ctl")?;
     let (watch, ended) = (Watch::of(host), Arc::new(AtomicBool::new(false)));
@@ -114,7 +122,8 @@ fn judge(host: &Host, identified_by: &str, output: &GuestOutput, seen: &Seen) {
     for (what, status) in [("run:", "0"), ("until:", "0"), ("set:", "0"), ("agent:", "0")] {
         assert_eq!(line(what), status, "{what} {context}");
     }
-    assert!(line("when:").contains("now"), "{context}");
+    // The host knows no disk that would be the guest's.
+    assert!(line("when:").contains(r#""refusal":"unknown-device""#), "{context}");
     assert_eq!(seen.kind, "virtual-machine", "{context}");
     assert_eq!(seen.levels, ["", "idle", "", "lowest", "", "low", ""], "{context}");
     assert!(seen.file.as_ref().is_some_and(|file| file.size_bytes > 500_000), "{context}");
