@@ -81,14 +81,14 @@ impl Tenant {
         Ok(None)
     }
 
-    /// Takes away what it needs no more: directories of mounts, and memory with nothing in it. Files stay, for when the file names it again.
+    /// Takes away directories of mounts. Files stay, for when the file names it again. Its memory is given back once nobody has anything of it open, so
+    /// after this is dropped.
     pub(crate) fn tidy(&self, config: &FsConfig) {
         for Mount { tree, at, .. } in [&self.temporary, &self.stable] {
             tree.remove_deferred_directory();
             let _ = fs::remove_dir(at);
         }
         let _ = fs::remove_dir(config.server.mount.join(&self.name));
-        pool::give_back(config, &self.name);
     }
 
     /// Serves again what was unmounted already.

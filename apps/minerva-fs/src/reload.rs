@@ -4,6 +4,7 @@
 use crate::deferred::Deferred;
 use crate::descriptors;
 use crate::owner::Owner;
+use crate::pool;
 use crate::projects;
 use crate::settings::{Settings, load, not_there, socket};
 use crate::tenant::{Shared, Tenant, Tenants};
@@ -80,6 +81,9 @@ impl Reloader {
                         // Nobody knows of it yet.
                         let _ = tenant.unmount();
                         tenant.tidy(config);
+                        let name = tenant.name.clone();
+                        drop(tenant);
+                        pool::give_back(config, &name);
                     }
                     descriptors::share_among(&self.shared.descriptors, served.len(), config.server.threads);
                     return Err(error).with_context(|| format!("{}: tenant `{name}`", settings.place));
@@ -109,8 +113,9 @@ impl Reloader {
         tenants.retain(|tenant| !tenant.has_left());
         let left = tenants.len();
         drop(tenants);
-        // A walk through all of its files, for which nobody else has to wait but who changes tenants.
         for name in gone {
+            pool::give_back(&config, &name);
+            // A walk through all of its files, for which nobody else has to wait but who changes tenants.
             if let Err(error) = projects::undo(&config.stable.path, &name) {
                 eprintln!("minerva-fs: {name}'s files keep their project: {error:#}");
             }

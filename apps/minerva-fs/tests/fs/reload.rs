@@ -110,6 +110,8 @@ fn a_mistake_changes_nothing_and_is_told_with_its_line_and_what_to_do() {
     for kind in ["temporary", "stable"] {
         assert!(!is_mounted(&mount.join("third").join(kind)));
     }
+    let memory = |tenant: &str| is_mounted(&place.folder.path().join("run/temporary").join(tenant));
+    assert_eq!(["other", "third"].map(memory), [false; 2], "empty memory is given back");
 }
 
 #[test]
@@ -237,6 +239,10 @@ fn tenants_that_come_and_go_under_load_leave_nothing_behind() {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(!mount.join("other").exists() && !mount.join("third").exists());
+        for tenant in ["other", "third"] {
+            let memory = place.folder.path().join("run/temporary").join(tenant);
+            assert!(!is_mounted(&memory), "empty memory is given back: {}", memory.display());
+        }
     }
     drop(file);
     assert!(service.terminate());
