@@ -1,7 +1,7 @@
 //! Background work in the loop: what the foreground of each disk did goes to the worklist, and what that says becomes effects. Work
 //! runs at level `idle` unless the plan gives it a part of the disk against others.
 
-use minerva_background::{Foreground, Plan, SpaceDate, Span, WorkView, Worklist, Written};
+use minerva_background::{Foreground, Foreseen, Plan, SpaceDate, Span, WorkView, Worklist, Written};
 use minerva_decide::Decider;
 use minerva_model::{
     BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, Decision, DeviceId, Effect,
@@ -73,26 +73,20 @@ impl Background {
         let mut effects = Vec::new();
         for device in self.worklist.devices() {
             let slice = self.foreground(signals, device);
-            let expected = foreseen(outlook, device, now);
-            let written = foreseen_written(outlook, device);
-            let foreseen = (&expected as _, written.as_ref().map(|written| written as Written<'_>));
-            effects.extend(self.worklist.slice(now, device, slice, foreseen));
+            let told = ask_with(outlook, device, now, |foreseen| self.worklist.slice(now, device, slice, foreseen));
+            effects.extend(told);
         }
         (effects, self.levels(now, decider))
     }
 
     /// The plan of a disk for people.
     pub(crate) fn plan(&self, now: Nanos, device: DeviceId, span: Span, outlook: &Outlook) -> Plan {
-        let written = foreseen_written(outlook, device);
-        let written = written.as_ref().map(|written| written as Written<'_>);
-        self.worklist.plan(now, device, span, (&foreseen(outlook, device, now), written))
+        ask_with(outlook, device, now, |foreseen| self.worklist.plan(now, device, span, foreseen))
     }
 
     /// When space runs out on a disk, for people.
     pub(crate) fn space_date(&self, now: Nanos, device: DeviceId, span: Span, outlook: &Outlook) -> SpaceDate {
-        let written = foreseen_written(outlook, device);
-        let written = written.as_ref().map(|written| written as Written<'_>);
-        self.worklist.space_date(now, device, span, (&foreseen(outlook, device, now), written))
+        ask_with(outlook, device, now, |foreseen| self.worklist.space_date(now, device, span, foreseen))
     }
 
     pub(crate) fn views(&self, now: Nanos) -> impl Iterator<Item = WorkView<'_>> {
@@ -149,6 +143,12 @@ impl Background {
         };
         (foreground, seconds)
     }
+}
+
+/// Asks with all that is foreseen of a disk.
+fn ask_with<T>(outlook: &Outlook, device: DeviceId, now: Nanos, ask: impl FnOnce(Foreseen<'_>) -> T) -> T {
+    let written = foreseen_written(outlook, device);
+    ask((&foreseen(outlook, device, now), written.as_ref().map(|written| written as Written<'_>)))
 }
 
 /// The bytes that will be written to a disk within so many seconds from now; nothing unless enough sums of days or weeks came, and unless they
