@@ -29,8 +29,8 @@ mod template;
 mod value;
 
 pub use blk::{
-    BlkConfig, BlkDeviceSettings, BlkServerSettings, CpuSet, DEVICE_OTHER, VmDiskSettings, attach_lines,
-    blk_default_file, load_blk, parse_blk,
+    BlkConfig, BlkDeviceSettings, BlkServerSettings, CpuSet, DEVICE_OTHER, VM_DISK_NAME_FORM, VmDiskSettings,
+    attach_lines, blk_default_file, is_vm_disk_name, load_blk, parse_blk,
 };
 pub use fs::{
     FsConfig, FsServerSettings, FsTenantSettings, MACHINE_IDS, MigrationSettings, PoolUnit, SecondAccount,

@@ -5,11 +5,18 @@ use minerva_blk::tag::{TAG_MAX, TAG_MIN, TagBounds};
 use minerva_blk::{ContractTerms, HangUp, VmTerms};
 use minerva_blocksched::{Contract, FlowParameters, Promise, SchedulerName, UNIT_BYTES};
 use minerva_config::VmDiskSettings;
-use minerva_model::{DiskReport, DiskSettings, DiskTerms};
+use minerva_model::{DiskReport, DiskSettings, DiskTerms, Nanos};
+use std::ops::RangeInclusive;
 
 /// Neither set by `minervad` nor by the operator.
 pub(crate) const NEUTRAL: u32 = 100;
 const WEIGHT_MAX: u32 = 10_000;
+// The ranges of the file's keys: what is set and kept is read at the next start.
+const RATE_MAX: u64 = 1 << 50;
+const BURST_BYTES: RangeInclusive<u64> = 4096..=1 << 40;
+const DELAY_MIN: Nanos = Nanos::from_millis(1);
+const DELAY_MAX: Nanos = Nanos::from_secs(60);
+const REQUEST_BYTES: RangeInclusive<u64> = 512..=8 << 20;
 
 /// As the file has it.
 pub(crate) fn settings_of(name: &str, disk: &VmDiskSettings) -> DiskSettings {
@@ -104,10 +111,15 @@ fn check(terms: &DiskTerms) -> anyhow::Result<()> {
     {
         bail!("the limit of {limit} bytes a second is below the rate of {rate} that is promised; raise it");
     }
-    if burst_bytes < 4096 || delay.0 < 1_000_000 || request_bytes < 512 {
-        bail!(
-            "a contract has a burst of at least 4096 bytes, a delay of at least 1 ms, and requests of at least 512 bytes"
-        );
+    let rates = [terms.rate_bytes_per_second, terms.limit_bytes_per_second];
+    if let Some(rate) = rates.into_iter().flatten().find(|rate| *rate > RATE_MAX) {
+        bail!("a rate or a limit is at most 1024TiB a second, and {rate} bytes are more");
+    }
+    let is_in_range = BURST_BYTES.contains(&burst_bytes)
+        && (DELAY_MIN..=DELAY_MAX).contains(&delay)
+        && REQUEST_BYTES.contains(&request_bytes);
+    if !is_in_range {
+        bail!("a contract has a burst of 4KiB to 1TiB, a delay of 1ms to 1m, and requests of 512B to 8MiB");
     }
     Ok(())
 }
@@ -134,7 +146,7 @@ mod tests {
     use super::{parameters_of, settings_of};
     use minerva_blocksched::SchedulerName;
     use minerva_config::VmDiskSettings;
-    use minerva_model::DiskTerms;
+    use minerva_model::{DiskTerms, Nanos};
 
     #[test]
     fn what_minervad_sets_multiplies_the_operators_weight_within_bounds() {
@@ -151,7 +163,11 @@ mod tests {
             (DiskTerms { weight: 0, ..terms }, "a weight is 1"),
             (DiskTerms { tag_max: 255, ..terms }, "tags are 1 to 254"),
             (DiskTerms { tag_default: 200, ..terms }, "above the greatest, 128"),
-            (DiskTerms { burst_bytes: 0, ..terms }, "a burst of at least"),
+            (DiskTerms { burst_bytes: 0, ..terms }, "a burst of 4KiB to 1TiB"),
+            (DiskTerms { burst_bytes: (1 << 40) + 1, ..terms }, "a burst of 4KiB to 1TiB"),
+            (DiskTerms { delay: Nanos::from_secs(61), ..terms }, "a delay of 1ms to 1m"),
+            (DiskTerms { request_bytes: (8 << 20) + 1, ..terms }, "requests of 512B to 8MiB"),
+            (DiskTerms { rate_bytes_per_second: Some(u64::MAX), ..terms }, "at most 1024TiB"),
             (DiskTerms { rate_bytes_per_second: Some(1), ..terms }, "keeps no contracts"),
             (DiskTerms { rate_bytes_per_second: Some(2), limit_bytes_per_second: Some(1), ..terms }, "below the rate"),
         ] {

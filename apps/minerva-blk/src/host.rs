@@ -9,9 +9,10 @@ use crate::privileges::Identity;
 use crate::refused::{Refused, WaitingDisk};
 use anyhow::{Context, bail};
 use minerva_blk::{Image, ImageOptions, Server};
+use minerva_config::{VM_DISK_NAME_FORM, is_vm_disk_name};
 use minerva_model::{
     ControlRequest, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
-    WaitCounters, is_served_name,
+    WaitCounters,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,8 +23,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Bytes that a serial number has room for.
-const NAME_BYTES_MAX: usize = 20;
 const QUEUES_MAX: u16 = 64;
 
 /// A disk that is served.
@@ -60,7 +59,8 @@ pub(crate) struct About {
 impl About {
     /// A server of this file.
     pub(crate) fn of(config: &Path, identity: &Identity) -> Self {
-        let config = config.display().to_string();
+        // Told to who may be in another folder.
+        let config = std::path::absolute(config).unwrap_or_else(|_| config.to_owned()).display().to_string();
         Self { config, user: identity.user(), socket_group: identity.socket_group() }
     }
 }
@@ -218,9 +218,8 @@ impl Host {
 
     fn add(&mut self, settings: DiskSettings, opened: Vec<OwnedFd>) -> anyhow::Result<()> {
         let name = settings.name.clone();
-        let is_name = is_served_name(&name) && name.len() <= NAME_BYTES_MAX && !name.contains([':', '@', '+']);
-        if !is_name {
-            bail!("`{name}` cannot be a disk's name: 1 to {NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`");
+        if !is_vm_disk_name(&name) {
+            bail!("`{name}` cannot be a disk's name: {VM_DISK_NAME_FORM}");
         }
         if self.disks.contains_key(&name) {
             bail!("there is a disk `{name}` already; `minerva-ctl disk set` changes it");

@@ -21,6 +21,17 @@ use std::path::{Path, PathBuf};
 pub(crate) const QUEUES_MAX: u64 = 64;
 /// The device that stands for all that lies on no disk of its own: memory, network.
 pub const DEVICE_OTHER: &str = "other";
+/// What [`is_vm_disk_name`] wants, for messages.
+pub const VM_DISK_NAME_FORM: &str = "1 to 20 letters, digits, `-`, `_` and `.`";
+/// Bytes that a serial number has room for.
+const NAME_BYTES_MAX: usize = 20;
+
+/// Whether a disk of a guest can have this name: it is its serial number, and part of the names of a socket and a file.
+#[must_use]
+pub fn is_vm_disk_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with('.')
+}
 
 /// What `minerva-blk` serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

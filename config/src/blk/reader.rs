@@ -1,7 +1,7 @@
 //! Reads `blk.toml` and its drop-ins onto one another.
 
 use super::keys::{DEVICE, DISK, SERVER};
-use super::{BlkConfig, VmDiskSettings};
+use super::{BlkConfig, VM_DISK_NAME_FORM, VmDiskSettings, is_vm_disk_name};
 use crate::forms::check_disk_name;
 use crate::judge::{Judge, Locations};
 use crate::layered::read_layers;
@@ -13,8 +13,6 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 const TABLES: [&str; 3] = ["server", "devices", "disks"];
-/// Bytes that a serial number has room for.
-const NAME_BYTES_MAX: usize = 20;
 
 /// Reads files one after the other; later ones win.
 pub(super) fn read_all(files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<BlkConfig, ConfigErrors> {
@@ -56,10 +54,13 @@ impl Judge<'_> {
         let Some(table) = self.table(value, "disks") else { return };
         for (name, settings) in table {
             let disk = name.get_ref().as_ref();
-            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-            if disk.is_empty() || disk.len() > NAME_BYTES_MAX || !disk.bytes().all(is_plain) || disk.starts_with('.') {
-                let label = format!("1 to {NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`");
-                self.error(name.span(), format!("`{disk}` cannot be a disk's name"), label, None);
+            if !is_vm_disk_name(disk) {
+                self.error(
+                    name.span(),
+                    format!("`{disk}` cannot be a disk's name"),
+                    VM_DISK_NAME_FORM.to_owned(),
+                    None,
+                );
                 continue;
             }
             let prefix = format!("disks.{disk}");

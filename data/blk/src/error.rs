@@ -34,16 +34,27 @@ pub enum ImageError {
     },
 }
 
+/// What gives a guest memory that can be served.
+const SHARED_MEMORY: &str = "give QEMU `-object memory-backend-memfd,id=mem,size=SIZE,share=on,seal=on -machine memory-backend=mem`, or \
+     libvirt `<memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking>`";
+
 /// Why a front end was hung up on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HangUp {
     /// Memory that gets shorter would kill the server, and with it the disks of all guests.
     #[error(
-        "it could make the guest's memory shorter, which would end this server for all guests: give QEMU `-object \
-         memory-backend-memfd,id=mem,size=SIZE,share=on,seal=on` in place of a file, or libvirt `<memoryBacking><source type='memfd'/>\
-         <access mode='shared'/></memoryBacking>`"
+        "it could make the guest's memory shorter, which would end this server for all guests: {}, in place of a file",
+        SHARED_MEMORY
     )]
     NotSealed,
+    /// It hung up itself, having agreed on everything but the guest's memory: QEMU finds none that it could share.
+    #[error("it hung up without sharing the guest's memory: {}", SHARED_MEMORY)]
+    NotShared,
+    /// A ring of a length that none has.
+    #[error(
+        "its queues have {0} entries, and a queue has a power of two of them, at most 1024: give QEMU's device `queue-size=128`"
+    )]
+    QueueSize(u32),
     /// It shares less than it says.
     #[error("the guest's memory is shorter than its front end says")]
     TooShort,
@@ -69,6 +80,12 @@ pub enum ServerError {
     /// Somebody answers at a socket already.
     #[error("{} is in use: another server listens there; end it, or choose another `socket`", path.display())]
     InUse {
+        /// Where.
+        path: PathBuf,
+    },
+    /// There is something that is not to be removed.
+    #[error("{} is a file and no socket; it was left alone: choose another `socket`, or move the file", path.display())]
+    NoSocket {
         /// Where.
         path: PathBuf,
     },

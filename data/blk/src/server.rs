@@ -21,6 +21,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,7 +188,8 @@ fn start_worker(disk: &PhysicalDisk) -> Result<(WorkerHandle, JoinHandle<()>), S
     placement::start_on(cpus, || worker::start(name, options, log))
 }
 
-/// A socket of our own at `path`. One that a killed server left is removed; one at which somebody listens is not.
+/// A socket of our own at `path`. One that a killed server left is removed; one at which somebody listens is not, nor a file of another
+/// kind.
 pub fn listen(path: &Path) -> Result<UnixListener, ServerError> {
     make_room(path)?;
     UnixListener::bind(path).map_err(|source| ServerError::Listen { path: path.to_owned(), source })
@@ -229,7 +231,11 @@ fn make_room(path: &Path) -> Result<(), ServerError> {
     let failed = |source| ServerError::Listen { path: path.to_owned(), source };
     match UnixStream::connect(path) {
         Ok(_) => return Err(ServerError::InUse { path: path.to_owned() }),
+        // So says the kernel of a socket that nobody listens at any more, and of any other file too.
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            if !std::fs::symlink_metadata(path).map_err(failed)?.file_type().is_socket() {
+                return Err(ServerError::NoSocket { path: path.to_owned() });
+            }
             std::fs::remove_file(path).map_err(failed)?;
         }
         // Nothing there, or something that `bind` will refuse.

@@ -105,7 +105,11 @@ impl Session {
     pub(crate) fn hang_up(&mut self, error: &Error) -> Option<HangUp> {
         let own = self.refusal.take();
         match error {
-            Error::Disconnected | Error::PartialMessage | Error::SocketBroken(_) => own,
+            Error::Disconnected | Error::PartialMessage | Error::SocketBroken(_) => {
+                // Features are agreed on when a guest's driver starts the disk, and memory comes next.
+                let is_starting = self.features != 0 && self.memory.is_none();
+                own.or_else(|| is_starting.then_some(HangUp::NotShared))
+            }
             error => Some(own.unwrap_or_else(|| HangUp::Protocol(error.to_string()))),
         }
     }

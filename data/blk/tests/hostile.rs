@@ -236,6 +236,53 @@ fn a_connection_that_talks_nonsense_is_hung_up_on_and_the_next_is_served() {
     assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
 }
 
+/// Waits until this is said of why the first disk's front end is not served.
+fn wait_for_reason(bench: &Bench, why: &str) {
+    let begun = std::time::Instant::now();
+    loop {
+        let said = bench.server.as_ref().unwrap().hang_up("disk0").map(|why| why.to_string()).unwrap_or_default();
+        if said.contains(why) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{said}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// As QEMU does where the guest's memory is its own: all is agreed on when the guest's driver starts the disk, and then it hangs up. And with
+/// a `queue-size` that is none.
+#[test]
+fn a_front_end_without_shared_memory_or_with_an_odd_queue_size_is_told_with_the_remedy() {
+    use vhost::VhostBackend;
+    use vhost::vhost_user::{Frontend, VhostUserFrontend};
+    let (bench, mut honest) = neighbours();
+    let start = || {
+        let mut frontend = Frontend::connect(bench.socket(0), 1).unwrap();
+        frontend.set_owner().unwrap();
+        let features = frontend.get_features().unwrap();
+        frontend.get_protocol_features().unwrap();
+        frontend.set_protocol_features(vhost::vhost_user::message::VhostUserProtocolFeatures::REPLY_ACK).unwrap();
+        frontend.set_features(features).unwrap();
+        frontend
+    };
+    // A firmware that looks only, and agrees on nothing, has done nothing wrong.
+    let looking = Frontend::connect(bench.socket(0), 1).unwrap();
+    looking.set_owner().unwrap();
+    looking.get_features().unwrap();
+    drop(looking);
+    let frontend = start();
+    assert_eq!(bench.server.as_ref().unwrap().hang_up("disk0"), None);
+    drop(frontend);
+    wait_for_reason(&bench, "without sharing the guest's memory: give QEMU `-object memory-backend-memfd");
+    for size in [3, 0, 2048] {
+        let mut frontend = start();
+        frontend.set_hdr_flags(vhost::vhost_user::message::VhostUserHeaderFlag::NEED_REPLY);
+        assert!(frontend.set_vring_num(0, size).is_err());
+        wait_for_reason(&bench, &format!("its queues have {size} entries, and a queue has a power of two"));
+    }
+    judge(&bench, &mut honest);
+}
+
 /// A front end that shares less memory than it says, or memory that it could make shorter, which would end the server and with it
 /// the disks of all guests.
 #[test]
@@ -273,15 +320,7 @@ fn a_front_end_that_lies_about_its_memory_or_could_take_it_away_is_refused() {
             mmap_handle: file.as_raw_fd(),
         };
         assert!(frontend.set_mem_table(&[region]).is_err(), "{memory_size} bytes from {mmap_offset}");
-        let begun = std::time::Instant::now();
-        let said = loop {
-            let said = bench.server.as_ref().unwrap().hang_up("disk0").map(|why| why.to_string()).unwrap_or_default();
-            if said.contains(why) || begun.elapsed() > PATIENCE {
-                break said;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        assert!(said.contains(why), "{said}");
+        wait_for_reason(&bench, why);
     }
     // One that is served as it should be is no longer said to be hung up on.
     let mut client = Client::connect(&bench.socket(0), OPTIONS);

@@ -4,6 +4,7 @@ use super::Host;
 use crate::devices::Device;
 use crate::disk::terms_of;
 use crate::physical::host_disk;
+use anyhow::bail;
 use minerva_model::{DiskChange, DiskSettings, Protection};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -13,6 +14,11 @@ impl Host {
     pub(super) fn set(&mut self, name: &str, change: &DiskChange) -> anyhow::Result<()> {
         let hosted = &self.disks[name];
         let terms = change.applied_to(hosted.settings.terms);
+        for (word, is_set) in [("burst", change.burst_bytes.is_some()), ("delay", change.delay.is_some())] {
+            if is_set && terms.rate_bytes_per_second.is_none() {
+                bail!("`{word}` without `rate` promises nothing; set `rate` too, the bytes a second that are promised");
+            }
+        }
         let settings = DiskSettings { terms, ..hosted.settings.clone() };
         // What is refused leaves everything as it was.
         let (physical, device) = (hosted.physical, &self.devices.devices[hosted.physical]);

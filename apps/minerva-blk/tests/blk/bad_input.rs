@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// In a file where a socket is to be.
+const PRECIOUS: &str = "somebody's image";
+
 /// A disk that cannot be served.
 struct Case {
     name: &'static str,
@@ -90,6 +93,15 @@ const CASES: &[Case] = &[
         says: &["is in use: another server listens there", "choose another `socket`"],
     },
     Case {
+        name: "occupied",
+        prepare: |image, socket| {
+            std::fs::write(socket, PRECIOUS).unwrap();
+            good(image, socket)
+        },
+        rest: "",
+        says: &["is a file and no socket; it was left alone", "choose another `socket`"],
+    },
+    Case {
         name: "limited",
         prepare: good,
         rest: "limit = \"1MB\"",
@@ -128,7 +140,7 @@ fn each_disk_that_cannot_be_served_is_refused_with_what_to_do_and_the_others_are
     let (said, served) = (String::from_utf8_lossy(&check.stderr), String::from_utf8_lossy(&check.stdout));
     assert!(served.contains(&format!("vm1: {IMAGE_BYTES} bytes on ")), "{served}");
     // A socket is looked at only by who serves.
-    assert!(said.contains(&format!("{} of {} disks cannot be served", CASES.len() - 1, CASES.len() + 1)), "{said}");
+    assert!(said.contains(&format!("{} of {} disks cannot be served", CASES.len() - 2, CASES.len() + 1)), "{said}");
 
     let serving = place.serve();
     let begun = Instant::now();
@@ -147,6 +159,7 @@ fn each_disk_that_cannot_be_served_is_refused_with_what_to_do_and_the_others_are
         assert!(line.contains("blk.toml:"), "where it stands: {line}");
         says.iter().for_each(|part| assert!(line.contains(part), "{name}: {line}"));
     }
+    assert_eq!(std::fs::read_to_string(path("occupied", "sock")).unwrap(), PRECIOUS);
     assert!(said.contains(&format!("1 disks are served, {} are refused", CASES.len())), "{said}");
 }
 

@@ -6,7 +6,7 @@ use minerva_model::{ControlRequest, Protection, ServerAnswer};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use vhost::VhostBackend;
 
@@ -197,10 +197,58 @@ fn a_contract_that_the_disk_cannot_keep_is_refused_at_the_start_and_later_or_tak
     assert!(operator.good(&["list"]).contains("4.0 MB/s"), "what was refused changed nothing");
     let said = operator.good(&["set", "vm1", "--rate", "400MB", "--force"]);
     assert!(said.contains("400.0 MB/s") && said.contains("by force"), "{said}");
-    let said = operator.good(&["set", "vm1", "--no-contract"]);
-    assert!(!said.contains("MB/s"), "{said}");
+    let output = operator.disk(&["set", "vm1", "--no-contract"]);
+    assert!(!text(&output.stdout).contains("MB/s"), "{output:?}");
+    // The operator's own file has it, and a drop-in takes no key out of it.
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("only until the server ends") && said.contains("another file says `rate`"), "{said}");
     assert!(operator.refused(&["set", "vm1", "--limit", "1MB"]).contains("set `scheduler = \"mclock\"`"));
     assert!(operator.refused(&["set", "vm1"]).contains("nothing to change"));
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_before_a_socket_is_made() {
+    let Some(operator) = Operator::new("direct = false", "") else { return };
+    let image = operator.image("vm2.raw");
+    let above = operator.path("above");
+    for (name, more, says) in [
+        ("", "--no-direct", "cannot be a disk's name: 1 to 20 letters"),
+        (&*above, "--no-direct", "cannot be a disk's name"),
+        ("a\nb", "--no-direct", "cannot be a disk's name"),
+        ("twenty-one-letters-xx", "--no-direct", "cannot be a disk's name"),
+        ("vm2", "--delay=1s", "--delay without --rate promises nothing"),
+    ] {
+        let said = operator.refused(&["add", name, "--image", &image, more]);
+        assert!(said.contains(says), "{name}: {said}");
+    }
+    assert!(!std::path::Path::new(&format!("{above}.sock")).exists());
+    // To connect to a file that is no socket fails as at a socket that was left behind.
+    let said = operator.refused(&["add", "vm2", "--image", &image, "--socket", &image, "--no-direct"]);
+    assert!(said.contains("is a file and no socket; it was left alone"), "{said}");
+    assert!(std::path::Path::new(&image).exists());
+    let said = operator.refused(&["set", "vm1", "--burst", "1MiB"]);
+    assert!(said.contains("`burst` without `rate` promises nothing"), "{said}");
+    let said = operator.refused(&["set", "vm1", "--request", "9MiB"]);
+    assert!(said.contains("requests of 512B to 8MiB"), "{said}");
+}
+
+/// Whoever changes a disk stands in another folder than who started its server.
+#[test]
+fn what_is_changed_is_kept_beside_the_file_however_that_was_named() {
+    let Some(mut operator) = Operator::new("direct = false", "") else { return };
+    drop(operator.serving.take());
+    let mut server = Command::new(program());
+    server.args(["--config", "blk.toml"]).current_dir(operator.folder.folder.path()).stderr(Stdio::piped());
+    operator.serving = Some(Serving(server.spawn().unwrap()));
+    let begun = Instant::now();
+    while !operator.disk(&["list"]).status.success() {
+        assert!(begun.elapsed() < PATIENCE, "it does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = operator.command(&["set", "vm1", "--weight", "7"]).current_dir("/").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(std::path::Path::new(&operator.path("blk.toml.d/disk-vm1.toml")).exists());
 }
 
 /// A processor that is not there is refused as what it is, and where a disk's threads run is told.

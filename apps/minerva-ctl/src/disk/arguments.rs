@@ -1,6 +1,7 @@
 //! What can be done with the disks that `minerva-blk` serves.
 
 use crate::quantity::{duration, rate, size};
+use anyhow::bail;
 use clap::ValueEnum;
 use minerva_model::{DiskChange, Nanos};
 use std::path::PathBuf;
@@ -137,6 +138,15 @@ pub(crate) struct Promise {
 }
 
 impl Promise {
+    /// Whether it says something of a disk of which nothing was said before.
+    pub(crate) fn check_alone(&self) -> anyhow::Result<()> {
+        let parts = [("--burst", self.burst.is_some()), ("--delay", self.delay.is_some())];
+        match parts.into_iter().find(|(_, is_set)| *is_set && self.rate.is_none()) {
+            Some((word, _)) => bail!("{word} without --rate promises nothing; add --rate, the bytes a second"),
+            None => Ok(()),
+        }
+    }
+
     /// As a change of what is promised now.
     pub(crate) fn change(&self) -> DiskChange {
         DiskChange {

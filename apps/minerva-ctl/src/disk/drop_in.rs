@@ -2,7 +2,7 @@
 //! program writes and nobody else.
 
 use anyhow::{Context, bail};
-use minerva_config::load_blk;
+use minerva_config::{VmDiskSettings, load_blk};
 use minerva_model::DiskSettings;
 use std::fmt::Write;
 use std::io::ErrorKind;
@@ -16,13 +16,51 @@ pub(crate) fn keep(config: &Path, disk: &DiskSettings) -> anyhow::Result<()> {
     }
     let before = std::fs::read_to_string(&path).ok();
     replace(&path, &text(disk))?;
-    // What the next start would refuse is not left there.
-    if let Err(error) = load_blk(config) {
-        match before {
-            Some(before) => replace(&path, &before)?,
-            None => remove(&path)?,
+    match load_blk(config) {
+        Ok(read) => check_kept(disk, read.disks.get(&disk.name), &path),
+        // What the next start would refuse is not left there.
+        Err(error) => {
+            match before {
+                Some(before) => replace(&path, &before)?,
+                None => remove(&path)?,
+            }
+            Err(anyhow::Error::new(error).context(format!("{} does not go with the others", path.display())))
         }
-        return Err(anyhow::Error::new(error).context(format!("{} does not go with the others", path.display())));
+    }
+}
+
+/// An error where the next start will read something else: a drop-in takes no key out of another file, and one that is read later wins.
+fn check_kept(disk: &DiskSettings, read: Option<&VmDiskSettings>, path: &Path) -> anyhow::Result<()> {
+    let Some(read) = read else { bail!("{} is not read by the server", path.display()) };
+    let terms = &disk.terms;
+    let has_contract = terms.rate_bytes_per_second.is_some();
+    let keys = [
+        ("image", read.image == Path::new(&disk.image)),
+        ("socket", read.socket.as_deref() == Some(Path::new(&disk.socket))),
+        ("read_only", read.read_only == disk.read_only),
+        ("direct", read.direct == disk.direct),
+        ("queues", read.queues == disk.queues),
+        ("weight", read.weight == terms.weight),
+        ("rate", read.rate_bytes_per_second == terms.rate_bytes_per_second),
+        ("burst", !has_contract || read.burst_bytes == terms.burst_bytes),
+        // Kept in microseconds.
+        ("delay", !has_contract || read.delay.0 / 1_000 == terms.delay.0 / 1_000),
+        ("limit", read.limit_bytes_per_second == terms.limit_bytes_per_second),
+        ("tag_default", read.tag_default == terms.tag_default),
+        ("tag_max", read.tag_max == terms.tag_max),
+        ("access", read.is_random == terms.is_random),
+        ("request", read.request_bytes == terms.request_bytes),
+        ("force", read.force == terms.force),
+    ];
+    let others: Vec<String> = keys.iter().filter(|(_, same)| !same).map(|(key, _)| format!("`{key}`")).collect();
+    if !others.is_empty() {
+        bail!(
+            "another file says {} of `{}` ({} or a drop-in after disk-{}.toml); change it there",
+            others.join(", "),
+            disk.name,
+            read.place,
+            disk.name
+        );
     }
     Ok(())
 }
@@ -123,6 +161,22 @@ mod tests {
         assert!(!load_blk(&config).unwrap().disks.contains_key("vm2"));
         let why = forget(&config, "vm1").unwrap_err().to_string();
         assert!(why.contains("`vm1` stands in") && why.contains("blk.toml:1"), "{why}");
+    }
+
+    #[test]
+    fn a_contract_that_another_file_has_is_told_and_not_thought_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("blk.toml");
+        fs::write(&config, "[disks.vm2]\nimage = \"/images/vm2.raw\"\nrate = \"5MB\"\ndelay = \"150ms\"\n").unwrap();
+        let with = disk();
+        keep(&config, &with).unwrap();
+        let terms = DiskTerms { rate_bytes_per_second: None, limit_bytes_per_second: None, ..with.terms };
+        let why = keep(&config, &DiskSettings { terms, ..with.clone() }).unwrap_err().to_string();
+        assert!(why.contains("`rate`") && why.contains("blk.toml:1"), "{why}");
+        assert!(!why.contains("`limit`"), "that stood in the drop-in alone: {why}");
+        fs::write(folder.path().join("blk.toml.d/vm2.toml"), "[disks.vm2]\nweight = 7\n").unwrap();
+        let why = keep(&config, &with).unwrap_err().to_string();
+        assert!(why.contains("another file says `weight` of `vm2`"), "what is read later wins: {why}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::output::{self, CommandStatus};
 use crate::place::OperatorFile;
 use anyhow::{Context, bail};
 use arguments::Promise;
-use minerva_config::{Config, VmDiskSettings, attach_lines};
+use minerva_config::{Config, VM_DISK_NAME_FORM, VmDiskSettings, attach_lines, is_vm_disk_name};
 use minerva_linux_actuate::{ask_server, server_names, server_socket};
 use minerva_model::{
     ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms, ServerAnswer, ServerReport, is_served_name,
@@ -56,6 +56,10 @@ pub(crate) fn run(
         }
         DiskCommand::Top { once } => top::run(|| link.ask(&ControlRequest::List, None), once, json),
         DiskCommand::Add { name, image, socket, read_only, no_direct, queues, promise, runtime } => {
+            if !is_vm_disk_name(&name) {
+                bail!("`{name}` cannot be a disk's name: {VM_DISK_NAME_FORM}");
+            }
+            promise.check_alone()?;
             let usual = VmDiskSettings { socket, ..VmDiskSettings::default() };
             let disk = DiskSettings {
                 image: absolute(&image)?,

@@ -74,7 +74,11 @@ fn listen(path: &Path) -> anyhow::Result<UnixListener> {
     let context = || format!("failed to listen at {}; name another --socket", path.display());
     match UnixStream::connect(path) {
         Ok(_) => bail!("{} is in use: somebody listens there; name another --socket", path.display()),
+        // So says the kernel of a socket that nobody listens at any more, and of any other file too.
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            if !std::fs::symlink_metadata(path).with_context(context)?.file_type().is_socket() {
+                bail!("{} is a file and no socket; it was left alone: name another --socket", path.display());
+            }
             std::fs::remove_file(path).with_context(context)?
         }
         // Nothing there, or something that `bind` will refuse.

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::device;
+use crate::error::HangUp;
 use crate::ring::{RING_SIZE_MAX, RingSetup};
 use crate::split::RingLayout;
 use crate::worker::Command;
@@ -90,8 +91,12 @@ impl Session {
     }
 
     pub(super) fn size_ring(&mut self, index: u32, size: u32) -> Result<()> {
-        let size = u16::try_from(size).ok().filter(|size| size.is_power_of_two() && *size <= RING_SIZE_MAX);
-        self.idle_ring(index)?.size = size.ok_or(Error::InvalidParam)?;
+        let judged = u16::try_from(size).ok().filter(|size| size.is_power_of_two() && *size <= RING_SIZE_MAX);
+        let Some(judged) = judged else {
+            self.refusal = Some(HangUp::QueueSize(size));
+            return Err(Error::InvalidParam);
+        };
+        self.idle_ring(index)?.size = judged;
         Ok(())
     }
 
