@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The word with which this program is the server.
 pub(crate) const SERVE: &str = "serve";
 pub(crate) const CLIENT_PROCESSOR: usize = 1;
-const SERVER_PROCESSOR: usize = 0;
+pub(crate) const SERVER_PROCESSOR: usize = 0;
 const DEPTH: u32 = 128;
 /// What each disk is promised under a scheduler that keeps contracts: a little, so that most is sent on spare time.
 const RATE: f64 = 16e6;
