@@ -275,7 +275,7 @@ fn a_front_end_without_shared_memory_or_with_an_odd_queue_size_is_told_with_the_
     drop(frontend);
     wait_for_reason(&bench, "without sharing the guest's memory: give QEMU `-object memory-backend-memfd");
     for size in [3, 0, 2048] {
-        let mut frontend = start();
+        let frontend = start();
         frontend.set_hdr_flags(vhost::vhost_user::message::VhostUserHeaderFlag::NEED_REPLY);
         assert!(frontend.set_vring_num(0, size).is_err());
         wait_for_reason(&bench, &format!("its queues have {size} entries, and a queue has a power of two"));
