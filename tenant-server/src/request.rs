@@ -143,10 +143,10 @@ pub enum Call {
         /// On which disk.
         disk: WantedDisk,
         /// Told whether it may be worked on, at first and at each change; a refusal ends it.
-        words: mpsc::Sender<Result<bool, Refusal>>,
+        words: mpsc::Sender<Result<v1::HoldDebtResponse, Refusal>>,
     },
-    /// How far a debt is.
-    ReportDebt(Debt, Answer<()>),
+    /// How far a debt is, of that registration; 0: whichever holds the name.
+    ReportDebt(Debt, u64, Answer<()>),
     /// Step back by the clock on the wall.
     SetSchedule {
         /// When. Judged: minutes and days are in range.
@@ -227,7 +227,7 @@ impl Call {
             Self::Begin(_, answer)
             | Self::Finish(_, answer)
             | Self::Cancel(_, answer)
-            | Self::ReportDebt(_, answer) => drop(answer.send(Err(refusal))),
+            | Self::ReportDebt(_, _, answer) => drop(answer.send(Err(refusal))),
             Self::Report(_) => {}
         }
     }

@@ -92,7 +92,7 @@ impl Participation for RpcHandler {
             let disk = context.seen_from_here(disk, guest_disk);
             let call = |words| Call::HoldDebt { debt, within, disk, words };
             let words = self.stream(&context.session, call).await?;
-            Ok(answers(context.clone(), words, |may_work| v1::HoldDebtResponse { may_work }))
+            Ok(answers(context.clone(), words, |word| word))
         })
         .await
     }
@@ -102,8 +102,10 @@ impl Participation for RpcHandler {
         request: Request<v1::ReportDebtRequest>,
     ) -> Result<Response<v1::ReportDebtResponse>, Status> {
         self.answered("ReportDebt", String::new(), request, async |CallContext { session, .. }, message| {
+            let registration = message.registration;
             let debt = decode::debt_report(message)?;
-            self.shared.ask(session.caller.tenant.id, |answer| Call::ReportDebt(debt, answer)).await?;
+            let call = |answer| Call::ReportDebt(debt, registration, answer);
+            self.shared.ask(session.caller.tenant.id, call).await?;
             Ok(v1::ReportDebtResponse {})
         })
         .await

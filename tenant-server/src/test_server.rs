@@ -155,8 +155,8 @@ impl ScriptedLoop {
                 self.held.push((request.tenant, changes));
             }
             Call::HoldJob { places, .. } => drop(places.try_send(Ok(v1::HoldJobResponse::default()))),
-            Call::HoldDebt { words, .. } => drop(words.try_send(Ok(false))),
-            Call::ReportDebt(_, answer) => drop(answer.send(Ok(()))),
+            Call::HoldDebt { words, .. } => drop(words.try_send(Ok(v1::HoldDebtResponse::default()))),
+            Call::ReportDebt(_, _, answer) => drop(answer.send(Ok(()))),
             Call::SetSchedule { answer, .. } => drop(answer.send(Ok(Level::Normal))),
             Call::Credits { entries_max, answer } => {
                 let entries = vec![v1::CreditEntry::default(); entries_max as usize];

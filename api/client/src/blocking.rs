@@ -158,6 +158,11 @@ impl HeldDebt {
         self.runtime.block_on(async { tokio::time::timeout(at_most, inner.wait()).await }).is_ok()
     }
 
+    /// As [`crate::HeldDebt::ended`].
+    pub fn ended(&self) -> Option<&Error> {
+        self.inner.ended()
+    }
+
     /// As [`crate::HeldDebt::report`].
     pub fn report(&self, owing: Owing) {
         self.inner.report(owing);

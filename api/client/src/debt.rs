@@ -83,7 +83,7 @@ pub struct HeldDebt {
 
 #[derive(Debug)]
 struct Held {
-    keeper: Keeper<bool>,
+    keeper: Keeper<Word>,
     owing: watch::Sender<Owing>,
     reporter: JoinHandle<()>,
 }
@@ -106,19 +106,25 @@ impl HeldDebt {
         let name = debt.name.clone();
         let due = debt.done_within.map(|within| Instant::now() + within);
         let keeper = Keeper::start(link.clone(), Request { debt, due, owing: told.clone() }).await?;
-        let reporter = tokio::spawn(report(link, name, told));
+        let reporter = tokio::spawn(report(link, name, told, keeper.told()));
         Ok(Self { held: Some(Held { keeper, owing, reporter }) })
     }
 
     /// Whether work may be done now. Where nobody is there to say so, it may.
     pub fn may_work(&self) -> bool {
-        self.held.as_ref().is_none_or(|held| held.keeper.last().unwrap_or(true))
+        self.held.as_ref().is_none_or(|held| may_work(held.keeper.last()))
     }
 
     /// Returns when work may be done.
     pub async fn wait(&mut self) {
         let Some(held) = &mut self.held else { return };
-        held.keeper.until(|may_work| may_work.unwrap_or(true)).await;
+        held.keeper.until(may_work).await;
+    }
+
+    /// Why the server has it registered no more, such as that a later debt of the same name took its place (`key-reused`). Then nobody says
+    /// any more when work may be done, and whose place was taken leaves it to the other. Absent while it is registered, or will be again.
+    pub fn ended(&self) -> Option<&Error> {
+        self.held.as_ref()?.keeper.ended()
     }
 
     /// Says how far it is, and how much there is by now; told at most once a second, and in the background.
@@ -129,20 +135,35 @@ impl HeldDebt {
     }
 }
 
-/// Tells the server whenever there is something new, until it is aborted.
-async fn report(link: Link, name: String, mut told: watch::Receiver<Owing>) {
-    while told.changed().await.is_ok() {
+/// What the server told last of a debt.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    may_work: bool,
+    registration: u64,
+}
+
+/// Where nobody says so it may.
+fn may_work(word: Option<Word>) -> bool {
+    word.is_none_or(|word| word.may_work)
+}
+
+/// Tells the server whenever there is something new, until it is aborted or has it registered no more.
+async fn report(link: Link, name: String, mut told: watch::Receiver<Owing>, words: watch::Receiver<Option<Word>>) {
+    while told.changed().await.is_ok() && words.has_changed().is_ok() {
         let Owing { service, done, tied_bytes } = *told.borrow_and_update();
         let request = v1::ReportDebtRequest {
             name: name.clone(),
             service_ns: nanoseconds(service),
             done_ns: nanoseconds(done),
             tied_bytes,
+            registration: 0,
         };
         // Whoever does not hear of it hears of the next, or of all when the debt is registered again.
         let _ = link
             .call(|mut server| {
-                let request = request.clone();
+                // Each try names what is registered by then; a server of before there were registrations tells none.
+                let registration = words.borrow().map_or(0, |word| word.registration);
+                let request = v1::ReportDebtRequest { registration, ..request.clone() };
                 async move { server.report_debt(request).await }
             })
             .await;
@@ -160,7 +181,7 @@ struct Request {
 
 impl Holding for Request {
     type Answer = v1::HoldDebtResponse;
-    type Told = bool;
+    type Told = Word;
 
     async fn open(self, mut server: Participation) -> Result<Response<Streaming<Self::Answer>>, Status> {
         let Owing { service, done, tied_bytes } = *self.owing.borrow();
@@ -188,7 +209,8 @@ impl Holding for Request {
         server.hold_debt(request).await
     }
 
-    fn told(answer: Self::Answer) -> bool {
-        answer.may_work
+    fn told(answer: Self::Answer) -> Word {
+        let v1::HoldDebtResponse { may_work, registration } = answer;
+        Word { may_work, registration }
     }
 }

@@ -6,6 +6,7 @@ use crate::level::Level;
 use crate::link::{Link, Participation};
 use minerva_api::v1;
 use std::future::Future;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -107,6 +108,7 @@ impl Holding for v1::HoldJobRequest {
 #[derive(Debug)]
 pub(crate) struct Keeper<T> {
     last: watch::Receiver<Option<T>>,
+    ended: Arc<OnceLock<Error>>,
     task: JoinHandle<()>,
 }
 
@@ -116,8 +118,10 @@ impl<T: Copy + Send + Sync + 'static> Keeper<T> {
         let (tell, last) = watch::channel(None);
         let (first, answered) = oneshot::channel();
         let patience = link.patience;
-        let task = tokio::spawn(keep(link, request, Listener { tell, first: Some(first) }));
-        let keeper = Self { last, task };
+        let ended = Arc::default();
+        let listener = Listener { tell, first: Some(first), ended: Arc::clone(&ended) };
+        let task = tokio::spawn(keep(link, request, listener));
+        let keeper = Self { last, ended, task };
         match timeout(patience, answered).await {
             Ok(Ok(Err(refusal))) => Err(refusal),
             _ => Ok(keeper),
@@ -126,6 +130,16 @@ impl<T: Copy + Send + Sync + 'static> Keeper<T> {
 
     pub(crate) fn last(&self) -> Option<T> {
         *self.last.borrow()
+    }
+
+    /// What is told last, for as long as anything is told.
+    pub(crate) fn told(&self) -> watch::Receiver<Option<T>> {
+        self.last.clone()
+    }
+
+    /// Why the server refused to go on, for good.
+    pub(crate) fn ended(&self) -> Option<&Error> {
+        self.ended.get()
     }
 
     /// Returns when this is so of what was told last, or nothing more will be told.
@@ -147,6 +161,7 @@ struct Listener<T> {
     tell: watch::Sender<Option<T>>,
     /// Used once: with the first answer.
     first: Option<oneshot::Sender<Result<(), Error>>>,
+    ended: Arc<OnceLock<Error>>,
 }
 
 /// Holds until it is aborted, or the server refuses for good.
@@ -157,9 +172,11 @@ async fn keep<H: Holding>(link: Link, request: H, mut listener: Listener<H::Told
         listener.tell.send_replace(None);
         let is_absent = listener.first.is_some() && link.is_absence(&ended);
         if is_absent || !is_worth_another_try(&ended) {
-            if let Some(first) = listener.first.take() {
+            match listener.first.take() {
                 // Whoever asked may have gone.
-                let _ = first.send(Err(Error::refused(&ended)));
+                Some(first) => drop(first.send(Err(Error::refused(&ended)))),
+                // Nobody set it before.
+                None => drop(listener.ended.set(Error::refused(&ended))),
             }
             return;
         }

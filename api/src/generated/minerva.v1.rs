@@ -160,6 +160,10 @@ pub struct HoldDebtResponse {
     /// It may be worked on now; else work is to pause as soon as it can.
     #[prost(bool, tag = "1")]
     pub may_work: bool,
+    /// Tells this registration from earlier and later ones of the name: what `ReportDebt` names. Above 0, and another after each restart of
+    /// the server.
+    #[prost(uint64, tag = "2")]
+    pub registration: u64,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -173,6 +177,9 @@ pub struct ReportDebtRequest {
     pub done_ns: u64,
     #[prost(uint64, tag = "4")]
     pub tied_bytes: u64,
+    /// Of which registration, as `HoldDebtResponse` told it; 0: of whichever holds the name.
+    #[prost(uint64, tag = "5")]
+    pub registration: u64,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -787,7 +794,7 @@ pub mod participation_client {
             self.inner.server_streaming(req, path, codec).await
         }
         /// How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
-        /// with `unknown-operation`.
+        /// with `unknown-operation`, of one that a later registration replaced with `key-reused`.
         pub async fn report_debt(
             &mut self,
             request: impl tonic::IntoRequest<super::ReportDebtRequest>,
@@ -1069,7 +1076,7 @@ pub mod participation_server {
             request: tonic::Request<super::HoldDebtRequest>,
         ) -> std::result::Result<tonic::Response<Self::HoldDebtStream>, tonic::Status>;
         /// How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
-        /// with `unknown-operation`.
+        /// with `unknown-operation`, of one that a later registration replaced with `key-reused`.
         async fn report_debt(
             &self,
             request: tonic::Request<super::ReportDebtRequest>,

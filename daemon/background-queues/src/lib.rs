@@ -12,7 +12,7 @@ mod requests;
 mod show;
 mod slices;
 
-pub use owed::{Owing, Owner};
+pub use owed::{NotOwed, Owing, Owner};
 pub use requests::Change;
 pub use show::span_of;
 pub use slices::Reported;

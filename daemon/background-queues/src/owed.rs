@@ -48,6 +48,17 @@ pub struct Owner {
     pub device: DeviceId,
     /// It should be done within this time.
     pub within: Option<Nanos>,
+    /// Which registration of that name it is, above 0: reports of another one are not taken.
+    pub registration: u64,
+}
+
+/// Why a report is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotOwed {
+    /// The tenant owes nothing of that name.
+    ByNobody,
+    /// Another registration holds the name by now.
+    Replaced,
 }
 
 /// Something that a tenant owes.
@@ -96,10 +107,18 @@ impl Queues {
         Ok((id, events, same))
     }
 
-    /// How far it is. The answer is for the engine; nothing where the tenant owes nothing of that name.
-    pub fn owed_report(&mut self, tenant: TenantId, name: &str, owing: Owing) -> Option<Vec<Event>> {
-        let id = self.owed_by(tenant, name)?;
-        let owed = self.owed.get_mut(&id)?;
+    /// How far it is, as the registration says that told it; 0: whichever holds the name. The answer is for the engine.
+    pub fn owed_report(
+        &mut self,
+        tenant: TenantId,
+        (name, registration): (&str, u64),
+        owing: Owing,
+    ) -> Result<Vec<Event>, NotOwed> {
+        let id = self.owed_by(tenant, name).ok_or(NotOwed::ByNobody)?;
+        let owed = self.owed.get_mut(&id).ok_or(NotOwed::ByNobody)?;
+        if ![0, owed.owner.registration].contains(&registration) {
+            return Err(NotOwed::Replaced);
+        }
         let was_over = owed.state.is_over();
         (owed.owing, owed.is_news) = (owing, true);
         let is_over = owing.state().is_over();
@@ -107,9 +126,9 @@ impl Queues {
         if was_over && !is_over {
             // What comes now has a deadline of its own.
             (owed.state, owed.added) = (BackgroundState::Waiting, boottime());
-            return Some(vec![Event::BackgroundSet(Box::new(owed.queue(id)))]);
+            return Ok(vec![Event::BackgroundSet(Box::new(owed.queue(id)))]);
         }
-        Some(Vec::new())
+        Ok(Vec::new())
     }
 
     /// Nobody holds it any more. The answer is for the engine.
@@ -181,6 +200,7 @@ mod tests {
             name: "rebuild".to_owned(),
             device: DeviceId { major: 8, minor: 0 },
             within: Some(Nanos::from_secs(60)),
+            registration: 1,
         };
         let owing = Owing { service: Nanos::from_secs(10), done: Nanos::from_secs(2), tied_bytes: 4096 };
         let (state, ran, untold) = (owing.state(), Nanos::ZERO, Nanos::ZERO);

@@ -260,6 +260,15 @@ enum minerva_status minerva_debt_begin(const struct minerva_client *client,
 bool minerva_debt_may_work(struct minerva_debt *debt,
                            uint64_t wait_ns);
 
+// Whether it is registered still: `Refused` where the server has it no more, such as when a later debt of the same name took its place
+// (`key-reused`). Then nobody says any more when work may be done, and whose place was taken leaves it to the other. `Ok` also without a
+// server, while it is away, and for a null pointer.
+//
+// # Safety
+//
+// `debt` is null or came from `minerva_debt_begin`.
+enum minerva_status minerva_debt_status(const struct minerva_debt *debt);
+
 // Says how far it is, and how much there is by now; told at most once a second, and in the background.
 //
 // # Safety

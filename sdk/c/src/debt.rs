@@ -3,7 +3,7 @@
 use crate::argument::{given, place, text};
 use crate::client::{self, MinervaClient};
 use crate::outcome::{Failure, MinervaStatus, guard};
-use minerva_client::{Debt, Owing, blocking};
+use minerva_client::{Debt, Error, Owing, blocking};
 use std::ffi::c_char;
 use std::time::Duration;
 
@@ -80,6 +80,26 @@ pub unsafe extern "C" fn minerva_debt_may_work(debt: *mut MinervaDebt, wait_ns: 
     // SAFETY: as the caller promises.
     let Some(debt) = (unsafe { debt.as_mut() }) else { return true };
     debt.inner.may_work() || (wait_ns > 0 && debt.inner.wait(Duration::from_nanos(wait_ns)))
+}
+
+/// Whether it is registered still: `Refused` where the server has it no more, such as when a later debt of the same name took its place
+/// (`key-reused`). Then nobody says any more when work may be done, and whose place was taken leaves it to the other. `Ok` also without a
+/// server, while it is away, and for a null pointer.
+///
+/// # Safety
+///
+/// `debt` is null or came from `minerva_debt_begin`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn minerva_debt_status(debt: *const MinervaDebt) -> MinervaStatus {
+    guard(|| {
+        // SAFETY: as the caller promises.
+        match unsafe { debt.as_ref() }.and_then(|debt| debt.inner.ended()) {
+            Some(Error::Refused { word, message, code }) => {
+                Err(Error::Refused { word: word.clone(), message: message.clone(), code: *code }.into())
+            }
+            _ => Ok(()),
+        }
+    })
 }
 
 /// Says how far it is, and how much there is by now; told at most once a second, and in the background.

@@ -20,6 +20,7 @@ pub use client::{MinervaClient, minerva_absence, minerva_connect, minerva_discon
 pub use credits::{MinervaAccount, MinervaPurchase, minerva_boost, minerva_boost_as, minerva_credits};
 pub use debt::{
     MinervaDebt, MinervaOwing, minerva_debt_begin, minerva_debt_end, minerva_debt_may_work, minerva_debt_report,
+    minerva_debt_status,
 };
 pub use job::{MinervaJob, minerva_job_begin, minerva_job_end, minerva_job_place};
 pub use level::{MinervaHeld, MinervaLevel, minerva_deprioritize, minerva_release, minerva_set_level};

@@ -38,6 +38,7 @@ static void everything(minerva_client *client, int is_served) {
     CHECK(minerva_debt_may_work(debt, 0) == !is_served);
     owing.done_ns = 10 * second_ns;
     minerva_debt_report(debt, &owing);
+    CHECK(minerva_debt_status(debt) == MINERVA_STATUS_OK);
     minerva_debt_end(debt);
 
     minerva_level in_force = MINERVA_LEVEL_IDLE;
@@ -112,6 +113,7 @@ static void nothing_that_harms(minerva_client *client) {
     CHECK(minerva_debt_begin(client, "rebuild", NULL, 0, NULL, &debt) == MINERVA_STATUS_INVALID && debt == NULL);
     CHECK(minerva_debt_may_work(NULL, 0));
     minerva_debt_report(NULL, NULL);
+    CHECK(minerva_debt_status(NULL) == MINERVA_STATUS_OK);
     minerva_debt_end(NULL);
     minerva_job_end(NULL);
     minerva_release(NULL);

@@ -44,6 +44,8 @@ class Scripted(v1_grpc.ParticipationServicer):
         self.debt_reports: list[v1.ReportDebtRequest] = []
         self.may_work = threading.Event()
         """Lets who waits with work of its own begin."""
+        self.is_replaced = False
+        """Who waits with work of its own is told that a later debt took its place."""
         self.changed = threading.Condition()
         self.failures: list[tuple[grpc.StatusCode, str, str]] = []
         """Refusals of the next calls: status, sentence and word."""
@@ -132,10 +134,12 @@ class Scripted(v1_grpc.ParticipationServicer):
         with self.changed:
             self.debts.append(request)
         try:
-            yield v1.HoldDebtResponse(may_work=False)
+            yield v1.HoldDebtResponse(may_work=False, registration=7)
             while context.is_active() and not self.may_work.wait(0.01):
                 pass
-            yield v1.HoldDebtResponse(may_work=True)
+            if self.is_replaced:
+                context.abort(grpc.StatusCode.ALREADY_EXISTS, "A later debt of this name took its place.")
+            yield v1.HoldDebtResponse(may_work=True, registration=7)
             self._until_closed(context)
         finally:
             with self.changed:

@@ -98,12 +98,26 @@ def test_work_of_ones_own_is_done_when_it_is_told_that_it_may_be(server: Running
             debt.report(50)
             done = [report.done_ns // 10**9 for report in script.debt_reports]
             assert done == [10, 50], "at most once a second, and the end at once"
+            assert all(report.registration == 7 for report in script.debt_reports) and debt.ended is None
         script.until("it is over", lambda: not script.debts)
         for bad in (-1.0, float("nan"), float("inf")):
             with pytest.raises(ValueError, match="service is a number of seconds"), client.debt("rebuild", bad):
                 pytest.fail("the body ran")
         with pytest.raises(ValueError, match="tied_bytes"), client.debt("rebuild", 1, tied_bytes=-1):
             pytest.fail("the body ran")
+
+
+def test_who_was_replaced_hears_so_and_reports_no_more(server: Running) -> None:
+    script = server.script
+    script.is_replaced = True
+    with minerva.connect(server.address) as client, client.debt("rebuild", 50) as debt:
+        script.may_work.set()
+        assert debt.wait(20), "nobody says any more when"
+        while debt.ended is None:
+            time.sleep(0.01)
+        assert "took its place" in str(debt.ended)
+        debt.report(10)
+        assert not script.debt_reports and script.calls["HoldDebt"] == 1
 
 
 def test_work_of_ones_own_is_registered_again_as_far_as_it_is_then(server: Running) -> None:

@@ -28,7 +28,7 @@ pub(crate) fn debt(request: v1::HoldDebtRequest) -> Judged<PutOff> {
 
 /// How far a debt is.
 pub(crate) fn debt_report(request: v1::ReportDebtRequest) -> Judged<Debt> {
-    let v1::ReportDebtRequest { name, service_ns, done_ns, tied_bytes } = request;
+    let v1::ReportDebtRequest { name, service_ns, done_ns, tied_bytes, .. } = request;
     debt_terms(name, (service_ns, done_ns), tied_bytes)
 }
 

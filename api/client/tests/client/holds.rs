@@ -74,7 +74,29 @@ async fn work_of_ones_own_is_told_when_it_may_be_done_and_says_how_far_it_is() {
     drop(debt);
     holds.wait_for(|holds| *holds == 0).await.expect("ended");
     assert_eq!(server.script.calls_of("hold_debt"), ["rebuild 0 of 50 s"]);
-    assert_eq!(server.script.calls_of("report_debt"), ["rebuild 10 of 50 s"]);
+    assert_eq!(server.script.calls_of("report_debt"), ["rebuild 10 of 50 s, 7"]);
+}
+
+#[tokio::test]
+async fn a_program_whose_debt_was_replaced_hears_so_and_reports_no_more() {
+    let place = place();
+    let (server, client) = connected(place.path()).await;
+    let second = Duration::from_secs(1);
+    let debt = client.debt(Debt::new("rebuild", 50 * second)).await.expect("held");
+    assert!(debt.ended().is_none());
+    let replaced = Status::already_exists("A later debt of this name took its place.");
+    server.script.refusals.lock().expect("no panic").push_back(replaced);
+    server.script.release.notify_one();
+    while debt.ended().is_none() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let why = debt.ended().map(ToString::to_string);
+    assert_eq!(why.as_deref(), Some("A later debt of this name took its place."));
+    assert!(debt.may_work(), "nobody says any more when");
+    debt.report(Owing { service: 50 * second, done: 10 * second, tied_bytes: 0 });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(server.script.calls_of("report_debt"), [""; 0]);
+    assert_eq!(server.script.calls_of("hold_debt").len(), 1, "it is not registered again");
 }
 
 #[tokio::test]

@@ -161,12 +161,17 @@ impl Participation for Service {
         let holding = Holding(self.0.clone());
         let (answers, stream) = mpsc::channel(2);
         let script = self.0.clone();
-        answers.send(Ok(v1::HoldDebtResponse { may_work: false })).await.expect("just made");
+        answers.send(Ok(v1::HoldDebtResponse { may_work: false, registration: 7 })).await.expect("just made");
         tokio::spawn(async move {
             script.release.notified().await;
+            let refusal = script.refusals.lock().expect("no panic").pop_front();
+            let is_over = refusal.is_some();
+            let word = refusal.map_or(Ok(v1::HoldDebtResponse { may_work: true, registration: 7 }), Err);
             // The client may have gone.
-            let _ = answers.send(Ok(v1::HoldDebtResponse { may_work: true })).await;
-            answers.closed().await;
+            let _ = answers.send(word).await;
+            if !is_over {
+                answers.closed().await;
+            }
         });
         let stream = ReceiverStream::new(stream).map(move |answer| {
             let _keep = &holding;
@@ -181,7 +186,7 @@ impl Participation for Service {
     ) -> Result<Response<v1::ReportDebtResponse>, Status> {
         let debt = request.get_ref();
         let text = format!("{} {} of {} s", debt.name, debt.done_ns / 1_000_000_000, debt.service_ns / 1_000_000_000);
-        self.0.note("report_debt", &request, text)?;
+        self.0.note("report_debt", &request, format!("{text}, {}", debt.registration))?;
         Ok(Response::new(v1::ReportDebtResponse {}))
     }
 

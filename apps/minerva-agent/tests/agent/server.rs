@@ -153,7 +153,7 @@ impl Participation for Script {
             loop {
                 // It may work while operations that wait may begin.
                 let may_work = *begins.borrow_and_update();
-                if tell.send(Ok(v1::HoldDebtResponse { may_work })).await.is_err() {
+                if tell.send(Ok(v1::HoldDebtResponse { may_work, registration: 7 })).await.is_err() {
                     return;
                 }
                 tokio::select! {

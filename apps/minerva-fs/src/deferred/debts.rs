@@ -96,14 +96,18 @@ impl DebtLink {
         let mut server: Tenant = connect_as_tenant(socket).await?;
         let Some(owed) = self.owed(disk) else { return Ok(()) };
         let mut answers = server.hold_debt(request(disk, owed)).await?.into_inner();
+        let mut registration = 0;
         loop {
             match tokio::time::timeout(REPORT, answers.message()).await {
-                Ok(Ok(Some(answer))) => self.told(disk, Some(answer.may_work)),
+                Ok(Ok(Some(answer))) => {
+                    registration = answer.registration;
+                    self.told(disk, Some(answer.may_work));
+                }
                 Ok(Ok(None)) => return Ok(()),
                 Ok(Err(status)) => return Err(status.into()),
                 Err(_) => {
                     let Some(owed) = self.owed(disk) else { return Ok(()) };
-                    server.report_debt(report(disk, owed)).await?;
+                    server.report_debt(report(disk, owed, registration)).await?;
                 }
             }
         }
@@ -115,18 +119,19 @@ fn name(disk: DeviceId) -> String {
 }
 
 fn request(disk: DeviceId, owed: Owed) -> v1::HoldDebtRequest {
-    let v1::ReportDebtRequest { name, service_ns, done_ns, tied_bytes } = report(disk, owed);
+    let v1::ReportDebtRequest { name, service_ns, done_ns, tied_bytes, .. } = report(disk, owed, 0);
     let working_device = disk.to_string();
     v1::HoldDebtRequest { name, service_ns, done_ns, tied_bytes, working_device, ..v1::HoldDebtRequest::default() }
 }
 
-fn report(disk: DeviceId, owed: Owed) -> v1::ReportDebtRequest {
+fn report(disk: DeviceId, owed: Owed, registration: u64) -> v1::ReportDebtRequest {
     let ns = |bytes: u64| bytes.saturating_mul(NS_PER_BYTE);
     v1::ReportDebtRequest {
         name: name(disk),
         service_ns: ns(owed.waiting_bytes.saturating_add(owed.moved_bytes)).max(1),
         done_ns: ns(owed.moved_bytes),
         tied_bytes: owed.waiting_bytes,
+        registration,
     }
 }
 

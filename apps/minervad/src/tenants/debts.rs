@@ -2,7 +2,8 @@
 
 use crate::slice_loop::Driver;
 use crate::tenants::held_debts::Words;
-use minerva_background_queues::{Owing, Owner};
+use minerva_api::v1;
+use minerva_background_queues::{NotOwed, Owing, Owner};
 use minerva_model::{Nanos, RefusalKind, TenantId};
 use minerva_store::AnswerKind;
 use minerva_tenant_server::request::{Debt, Refusal, WantedDisk};
@@ -46,19 +47,20 @@ impl Driver {
         let (tenant_name, cgroup) = (known.name.clone(), known.cgroup.path.clone());
         let Debt { name, service, done, tied_bytes } = debt;
         let text = format!("debt {name} of {service} on {}", self.disk_called(device));
-        let owner = Owner { tenant, tenant_name, cgroup, name, device, within };
+        let registration = self.parts.debts.register();
+        let owner = Owner { tenant, tenant_name, cgroup, name, device, within, registration };
         let thread = words.clone();
-        let say = Box::new(move |may_work| thread.try_send(Ok(may_work)).is_ok());
+        let word = move |may_work| v1::HoldDebtResponse { may_work, registration };
+        let say = Box::new(move |may_work| thread.try_send(Ok(word(may_work))).is_ok());
         let owing = Owing { service, done, tied_bytes };
         let (id, events, replaced) =
             self.background.owe(owner, owing, say).map_err(|why| Refusal::new(RefusalKind::TooMany, why))?;
         // The first answer: the thread says nothing before the engine knows of it.
-        let _ = words.try_send(Ok(false));
+        let _ = words.try_send(Ok(word(false)));
         events.into_iter().for_each(|event| self.feed(event));
         if let Some((_, before)) = replaced.and_then(|replaced| self.parts.debts.held.remove(&replaced)) {
-            let message = "A later debt of this name took its place.".to_owned();
             // Whoever held it may have gone.
-            let _ = before.try_send(Err(Refusal::new(RefusalKind::KeyReused, message)));
+            let _ = before.try_send(Err(replaced_by_a_later_one()));
         }
         self.parts.debts.held.insert(id, (tenant, words));
         let key = self.parts.own_key("debt");
@@ -67,12 +69,16 @@ impl Driver {
     }
 
     /// A tenant says how far it is.
-    pub(crate) fn debt_reported(&mut self, tenant: TenantId, debt: Debt) -> Result<(), Refusal> {
+    pub(crate) fn debt_reported(&mut self, tenant: TenantId, debt: Debt, registration: u64) -> Result<(), Refusal> {
         let Debt { name, service, done, tied_bytes } = debt;
-        let events = self.background.owed_report(tenant, &name, Owing { service, done, tied_bytes });
-        let events = events.ok_or_else(|| {
-            let message = format!("Nobody holds a debt called {name}: hold it first, and for as long as it is owed.");
-            Refusal::new(RefusalKind::UnknownOperation, message)
+        let owing = Owing { service, done, tied_bytes };
+        let events = self.background.owed_report(tenant, (&name, registration), owing).map_err(|why| match why {
+            NotOwed::Replaced => replaced_by_a_later_one(),
+            NotOwed::ByNobody => {
+                let message =
+                    format!("Nobody holds a debt called {name}: hold it first, and for as long as it is owed.");
+                Refusal::new(RefusalKind::UnknownOperation, message)
+            }
         })?;
         events.into_iter().for_each(|event| self.feed(event));
         Ok(())
@@ -88,4 +94,9 @@ impl Driver {
             }
         }
     }
+}
+
+/// What whoever held a debt of that name before is told.
+fn replaced_by_a_later_one() -> Refusal {
+    Refusal::new(RefusalKind::KeyReused, "A later debt of this name took its place.".to_owned())
 }

@@ -56,8 +56,8 @@ impl Driver {
             Call::HoldLevel { level, changes } => self.hold_level(tenant, level, changes),
             Call::HoldJob { job, places } => self.hold_job(tenant, job, places),
             Call::HoldDebt { debt, within, disk, words } => self.hold_debt(tenant, debt, (within, disk), words),
-            Call::ReportDebt(debt, answer) => {
-                let outcome = self.debt_reported(tenant, debt);
+            Call::ReportDebt(debt, registration, answer) => {
+                let outcome = self.debt_reported(tenant, debt, registration);
                 reply(answer, outcome)
             }
             Call::SetSchedule { entries, time_zone, answer } => self.set_schedule(tenant, &entries, time_zone, answer),

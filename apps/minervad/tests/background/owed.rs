@@ -70,6 +70,7 @@ fn a_program_is_told_to_work_in_gaps_its_debt_is_listed_and_planned_and_goes_wit
             service_ns: request.service_ns,
             done_ns: 100 * SECOND_NS,
             tied_bytes: 1 << 19,
+            registration: 0,
         };
         client.report_debt(report.clone()).await.expect("taken");
         // On another thread, as a client speaks on this one.
@@ -152,4 +153,36 @@ fn a_debt_that_cannot_be_meant_is_refused_with_the_reason_and_nothing_is_owed() 
         assert!(refusal.message().contains("which is the limit"), "{}", refusal.message());
     });
     scene.daemon.until("all are forgotten", || queues(&scene.daemon).is_empty());
+}
+
+#[test]
+fn a_program_whose_debt_was_replaced_is_told_so_and_counts_for_nothing() {
+    let Some(scene) = scene() else { return };
+    let good = request(&scene);
+    at(&scene.relay.socket, async |mut client| {
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let mut words = client.hold_debt(good.clone()).await.expect("held").into_inner();
+            let registration = words.message().await.expect("a server").expect("a word").registration;
+            held.push((registration, words));
+        }
+        let [earlier, later] = [held[0].0, held[1].0];
+        assert!(0 < earlier && earlier < later, "{earlier} and {later}");
+        let report = |registration, seconds: u64| v1::ReportDebtRequest {
+            name: good.name.clone(),
+            service_ns: good.service_ns,
+            done_ns: seconds * SECOND_NS,
+            tied_bytes: good.tied_bytes,
+            registration,
+        };
+        client.report_debt(report(later, 50)).await.expect("whoever holds it is heard");
+        let refusal = client.report_debt(report(earlier, 400)).await.expect_err("it was replaced");
+        assert!(refusal.message().contains("took its place"), "{}", refusal.message());
+        std::thread::scope(|scope| {
+            let looks = || assert!((queue(&scene.daemon, "rebuild").done_items - 50.0).abs() < 0.1);
+            scope.spawn(looks).join().expect("looked");
+        });
+        // A program of before there were registrations names none.
+        client.report_debt(report(0, 60)).await.expect("the name is held");
+    });
 }

@@ -220,6 +220,13 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
         last = self._last
         return True if last is None else last.may_work
 
+    @property
+    def ended(self) -> MinervaError | None:
+        """Why the server has it registered no more, such as that a later debt of the same name took its place (`key-reused`). Then nobody
+        says any more when work may be done, and whose place was taken leaves it to the other. None while it is registered, or will
+        be again."""
+        return self._error
+
     def wait(self, seconds: float | None = None) -> bool:
         """Returns when work may be done, or after some seconds; whether it may."""
         with self._told:
@@ -232,9 +239,12 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
         self._owing = _wire.debt_report(self._request.name, whole, done, tied_bytes)
         link, now = self._link, time.monotonic()
         is_over = self._owing.done_ns >= self._owing.service_ns
-        if link is None or link.process != os.getpid() or (now - self._reported < REPORT_SECONDS and not is_over):
+        is_soon = now - self._reported < REPORT_SECONDS and not is_over
+        if link is None or link.process != os.getpid() or self._error is not None or is_soon:
             return
         self._reported = now
+        last = self._last
+        self._owing.registration = 0 if last is None else last.registration
         link.tell(link.stub.ReportDebt, self._owing)
 
     def _asked(self) -> v1.HoldDebtRequest:

@@ -272,6 +272,11 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
         last = self._last
         return True if last is None else last.may_work
 
+    @property
+    def ended(self) -> MinervaError | None:
+        """As `minerva.Debt.ended`."""
+        return self._error
+
     async def wait(self) -> None:
         """Returns when work may be done."""
         await self._may.wait()
@@ -282,9 +287,12 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
         self._owing = _wire.debt_report(self._request.name, whole, done, tied_bytes)
         link, now = self._link, time.monotonic()
         is_over = self._owing.done_ns >= self._owing.service_ns
-        if link is None or link.process != os.getpid() or (now - self._reported < REPORT_SECONDS and not is_over):
+        is_soon = now - self._reported < REPORT_SECONDS and not is_over
+        if link is None or link.process != os.getpid() or self._error is not None or is_soon:
             return
         self._reported = now
+        last = self._last
+        self._owing.registration = 0 if last is None else last.registration
         await link.tell(link.stub.ReportDebt, self._owing)
 
     def _asked(self) -> v1.HoldDebtRequest:

@@ -430,16 +430,22 @@ class HoldDebtResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MAY_WORK_FIELD_NUMBER: _builtins.int
+    REGISTRATION_FIELD_NUMBER: _builtins.int
     may_work: _builtins.bool
     """It may be worked on now; else work is to pause as soon as it can."""
+    registration: _builtins.int
+    """Tells this registration from earlier and later ones of the name: what `ReportDebt` names. Above 0, and another after each restart of
+    the server.
+    """
     def __init__(
         self,
         *,
         may_work: _builtins.bool = ...,
+        registration: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["may_work", b"may_work"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["may_work", b"may_work", "registration", b"registration"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -453,11 +459,14 @@ class ReportDebtRequest(_message.Message):
     SERVICE_NS_FIELD_NUMBER: _builtins.int
     DONE_NS_FIELD_NUMBER: _builtins.int
     TIED_BYTES_FIELD_NUMBER: _builtins.int
+    REGISTRATION_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     service_ns: _builtins.int
     """All of it, what is done included; more than before where more was put off."""
     done_ns: _builtins.int
     tied_bytes: _builtins.int
+    registration: _builtins.int
+    """Of which registration, as `HoldDebtResponse` told it; 0: of whichever holds the name."""
     def __init__(
         self,
         *,
@@ -465,10 +474,11 @@ class ReportDebtRequest(_message.Message):
         service_ns: _builtins.int = ...,
         done_ns: _builtins.int = ...,
         tied_bytes: _builtins.int = ...,
+        registration: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done_ns", b"done_ns", "name", b"name", "service_ns", b"service_ns", "tied_bytes", b"tied_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done_ns", b"done_ns", "name", b"name", "registration", b"registration", "service_ns", b"service_ns", "tied_bytes", b"tied_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -152,7 +152,7 @@ class ParticipationServicer(object):
 
     def ReportDebt(self, request, context):
         """How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
-        with `unknown-operation`.
+        with `unknown-operation`, of one that a later registration replaced with `key-reused`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -77,7 +77,7 @@ class ParticipationStub:
     """
     ReportDebt: _grpc.UnaryUnaryMultiCallable[_participation_pb2.ReportDebtRequest, _participation_pb2.ReportDebtResponse]
     """How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
-    with `unknown-operation`.
+    with `unknown-operation`, of one that a later registration replaced with `key-reused`.
     """
     SetSchedule: _grpc.UnaryUnaryMultiCallable[_participation_pb2.SetScheduleRequest, _participation_pb2.SetScheduleResponse]
     """Sets when to step back, by the clock on the wall; replaces the schedule before."""
@@ -126,7 +126,7 @@ class ParticipationAsyncStub(ParticipationStub):
     """
     ReportDebt: _aio.UnaryUnaryMultiCallable[_participation_pb2.ReportDebtRequest, _participation_pb2.ReportDebtResponse]  # type: ignore[assignment]
     """How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
-    with `unknown-operation`.
+    with `unknown-operation`, of one that a later registration replaced with `key-reused`.
     """
     SetSchedule: _aio.UnaryUnaryMultiCallable[_participation_pb2.SetScheduleRequest, _participation_pb2.SetScheduleResponse]  # type: ignore[assignment]
     """Sets when to step back, by the clock on the wall; replaces the schedule before."""
@@ -208,7 +208,7 @@ class ParticipationServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_participation_pb2.ReportDebtResponse, _abc.Awaitable[_participation_pb2.ReportDebtResponse]]:
         """How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
-        with `unknown-operation`.
+        with `unknown-operation`, of one that a later registration replaced with `key-reused`.
         """
 
     @_abc_1.abstractmethod
