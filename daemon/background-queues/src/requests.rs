@@ -93,7 +93,8 @@ impl Queues {
 /// What is to be kept of a request that can be meant. Errors: a sentence.
 fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Result<BackgroundRow, String> {
     let v1::AddBackgroundRequest { name, path, command, sla_ns, priority, never_stop, used_percent_max, .. } = request;
-    if sla_ns == Some(0) {
+    // Deadlines are kept in milliseconds.
+    if sla_ns.is_some_and(|ns| ns < NANOS_PER_MS) {
         return Err("the deadline is now: give it some time with --sla".to_owned());
     }
     let priority = u8::try_from(priority).map_err(|_| "the priority is at most 255".to_owned())?;
@@ -102,6 +103,10 @@ fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Resul
     }
     if used_percent_max.is_some() && kind != Kind::BtrfsBalance {
         return Err(format!("{} has no chunks: leave out --used-percent-max", kind.as_str()));
+    }
+    // Else what was meant to run would be taken for what is to be deleted, or not run at all.
+    if !command.is_empty() && kind != Kind::Command {
+        return Err(format!("{} takes no command: leave out --kind, or what stands after --", kind.as_str()));
     }
     let used_percent_max = u8::try_from(used_percent_max.unwrap_or(USED_PERCENT_MAX_DEFAULT.into()));
     let used_percent_max = used_percent_max.ok().filter(|percent| *percent <= 100);

@@ -209,20 +209,24 @@ fn bad_requests_are_refused_with_the_reason_and_nothing_is_kept() {
     let absent = filled.mounted.join("absent");
     let link = filled.mounted.join("link");
     std::os::unix::fs::symlink("/etc", &link).expect("a link");
-    let table: [(v1::AddBackgroundRequest, &str); 8] = [
+    let table: [(v1::AddBackgroundRequest, &str); 9] = [
         (request("a b", "delete", &filled.mounted), "is no name"),
         (request("a", "resync", &filled.mounted), "is no kind"),
         (request("a", "delete", &filled.mounted), "is a mount point"),
         (request("a", "delete", &absent), "failed to look at"),
         (request("a", "command", &filled.mounted), "a command is needed"),
         (
-            v1::AddBackgroundRequest { sla_ns: Some(0), ..request("a", "fstrim", &filled.mounted) },
+            v1::AddBackgroundRequest { sla_ns: Some(999_999), ..request("a", "fstrim", &filled.mounted) },
             "the deadline is now",
         ),
         (request("a", "btrfs-scrub", &link), "failed to open"),
         (
             v1::AddBackgroundRequest { used_percent_max: Some(20), ..request("a", "fstrim", &filled.mounted) },
             "has no chunks",
+        ),
+        (
+            v1::AddBackgroundRequest { command: vec!["ls".to_owned()], ..request("a", "delete", &filled.mounted) },
+            "takes no command",
         ),
     ];
     for (request, why) in table {
