@@ -10,6 +10,7 @@ pub mod disk;
 pub mod error;
 pub mod figure;
 pub mod guest;
+mod lifetime;
 mod mounts;
 mod priority;
 pub mod scene;

@@ -34,8 +34,9 @@ pub use error::GuestError;
 pub use kernel::GuestKernel;
 pub use lossy_disk::{LossyDisk, PowerCut};
 
+use crate::lifetime::die_with_this_thread;
 use folder::{GuestFolder, PREFIX, sweep, tail};
-use machine::{Machine, die_with_this_thread};
+use machine::Machine;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::{self, File};

@@ -2,7 +2,8 @@
 
 use super::GuestFolder;
 use super::error::GuestError;
-use super::machine::{Machine, die_with_this_thread};
+use super::machine::Machine;
+use crate::lifetime::die_with_this_thread;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -11,7 +11,6 @@ use crate::priority::hurry;
 use minerva_model::Nanos;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Signal, set_parent_process_death_signal};
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -21,10 +20,8 @@ use std::time::Duration;
 
 /// What `minerva-lab worker` does: move into the cgroup, say ready, wait for a line, work, report.
 ///
-/// A closed standard input ends the work, so that a worker never outlives its parent even where the kernel's own signal
-/// for that was missed.
+/// It is killed when its parent ends, as `Worker::spawn` has it, and a closed standard input ends the work too.
 pub fn worker_main(spec: &WorkloadSpec, cgroup_processes: Option<&Path>, begin: Begin<'_>) -> Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL)).at("ask to die with the parent of", "/proc/self")?;
     if let Some(path) = cgroup_processes {
         std::fs::write(path, "0").at("move into the cgroup through", path)?;
     }

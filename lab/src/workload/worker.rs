@@ -2,6 +2,7 @@
 
 use super::{Finished, Progress, Report, TenantCgroup, WorkloadSpec};
 use crate::error::{At, LabError, Result};
+use crate::lifetime::die_with_this_thread;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -57,6 +58,7 @@ impl Worker {
         }
         // What a terminal sends is for whoever conducts, who then ends the workers in order.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        die_with_this_thread(&mut command);
         let mut child = command.spawn().at("start the worker", &program.0)?;
         let orders = child.stdin.take();
         let output = child.stdout.take();

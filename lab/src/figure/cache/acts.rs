@@ -1,8 +1,8 @@
 //! What a hostile tenant does, in processes of its own.
 
 use crate::error::{At, LabError, Result};
+use crate::lifetime::die_with_this_thread;
 use crate::workload::WorkerProgram;
-use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
@@ -48,7 +48,6 @@ pub(super) struct Done {
 
 /// What `minerva-lab hostile` does: it acts in a directory of its own until its standard input ends, and says how often.
 pub fn hostile_main(hostility: Hostility, directory: &Path) -> Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL)).at("ask to die with the parent of", "/proc/self")?;
     let ends = Arc::new(AtomicBool::new(false));
     let of_thread = Arc::clone(&ends);
     std::thread::spawn(move || {
@@ -80,6 +79,7 @@ impl HostileProcess {
             command.arg("--directory").arg(directory.join(format!("h{number}")));
             // What a terminal sends is for whoever conducts.
             command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+            die_with_this_thread(&mut command);
             Ok(Self(command.spawn().at("start", &program.0)?))
         };
         (0..PROCESSES).map(start).collect()
