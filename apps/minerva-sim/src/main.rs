@@ -23,12 +23,14 @@ mod threads;
 mod trace;
 mod trace_cli;
 mod trace_memory;
+mod unread;
 
 use clap::Parser;
 use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    unread::end_without_a_panic();
     match dispatch(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
