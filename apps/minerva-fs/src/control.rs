@@ -1,6 +1,7 @@
 //! The socket: who uses how much, and files that are to go elsewhere. A line of JSON asks, a line of JSON answers
 //! (`minerva_api::cache`). Root sees everybody, others their own.
 
+use crate::callers::{Callers, Until};
 use crate::deferred::{Deferred, Earned, User, Wish, find_tenant, judge_machine};
 use crate::explain::explain;
 use crate::reload::{self, Reloader};
@@ -17,17 +18,15 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 /// A longer request is none.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
-/// Who says nothing for so long is hung up on.
+/// Who has not asked after so long, or takes no answer for so long, is hung up on.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Who asks beyond so many at once is hung up on.
-const AT_ONCE_MAX: usize = 128;
 
 /// The socket, served.
 #[derive(Debug)]
@@ -43,9 +42,10 @@ impl Control {
         let listener = UnixListener::bind(&path).with_context(|| format!("failed to listen at {}", path.display()))?;
         fs::set_permissions(&path, Permissions::from_mode(0o666)).context("failed to let tenants ask")?;
         let work = move || {
-            let at_once = Arc::new(AtomicUsize::new(0));
+            let callers = Arc::new(Callers::default());
             for stream in listener.incoming().flatten() {
-                serve_beside(stream, &asked, &at_once);
+                // Whoever is gone already is answered nothing.
+                let _ = serve_beside(stream, &asked, &callers);
             }
         };
         thread::Builder::new().name("control".to_owned()).spawn(work).context("failed to start a thread")?;
@@ -59,34 +59,37 @@ impl Control {
 }
 
 /// Each in a thread of its own, so that who says nothing keeps nobody else waiting.
-fn serve_beside(stream: UnixStream, asked: &Arc<Reloader>, at_once: &Arc<AtomicUsize>) {
-    if at_once.fetch_add(1, Ordering::Relaxed) >= AT_ONCE_MAX {
-        at_once.fetch_sub(1, Ordering::Relaxed);
-        return;
-    }
-    let (asked, counted) = (Arc::clone(asked), Arc::clone(at_once));
-    let work = move || {
-        let _ = serve(&stream, &asked);
-        counted.fetch_sub(1, Ordering::Relaxed);
+fn serve_beside(stream: UnixStream, asked: &Arc<Reloader>, callers: &Arc<Callers>) -> anyhow::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let user = User::from(PeerCredentials::of(&stream)?);
+    let caller = match callers.enter(user.uid) {
+        Ok(caller) => caller,
+        // It fits into the empty buffer of a new connection, and so waits for nobody.
+        Err(why) => return tell(&stream, &Answer::Refused { why }),
     };
-    if thread::Builder::new().name("answer".to_owned()).spawn(work).is_err() {
-        at_once.fetch_sub(1, Ordering::Relaxed);
-    }
+    let asked = Arc::clone(asked);
+    let work = move || {
+        let _ = serve(&stream, &user, &asked);
+        drop(caller);
+    };
+    thread::Builder::new().name("answer".to_owned()).spawn(work)?;
+    Ok(())
 }
 
-fn serve(stream: &UnixStream, asked: &Reloader) -> anyhow::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let user = User::from(PeerCredentials::of(stream)?);
+fn serve(stream: &UnixStream, user: &User, asked: &Reloader) -> anyhow::Result<()> {
     let mut line = String::new();
-    BufReader::new(stream.take(REQUEST_BYTES_MAX)).read_line(&mut line)?;
+    BufReader::new(Until::new(stream, PATIENCE).take(REQUEST_BYTES_MAX)).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
-        Ok(request) => answer(asked, (&user, stream), request)
-            .unwrap_or_else(|error| Answer::Refused { why: format!("{error:#}") }),
+        Ok(request) => {
+            answer(asked, (user, stream), request).unwrap_or_else(|error| Answer::Refused { why: format!("{error:#}") })
+        }
         Err(error) => Answer::Refused { why: format!("not a request: {error}") },
     };
-    let mut stream = stream;
-    writeln!(stream, "{}", serde_json::to_string(&answer)?)?;
+    tell(stream, &answer)
+}
+
+fn tell(mut stream: &UnixStream, answer: &Answer) -> anyhow::Result<()> {
+    writeln!(stream, "{}", serde_json::to_string(answer)?)?;
     Ok(())
 }
 

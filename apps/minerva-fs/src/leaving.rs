@@ -21,7 +21,9 @@ impl Tenant {
         self.temporary.tree.set_spills_when_full(settings.spills_when_full);
         self.temporary.tree.set_service_reads(settings.service_reads);
         self.stable.tree.set_limits(settings.stable_bytes, settings.stable_files);
-        self.stable.tree.set_reserve(config.stable.reserve_bytes);
+        for mount in [&self.temporary, &self.stable] {
+            mount.tree.set_reserve(config.stable.reserve_bytes);
+        }
         if let Some(disk) = &self.disk {
             disk.set_weight(settings.weight);
         }

@@ -19,6 +19,7 @@
 //! | `second_account` | does somebody else count the same as we do? |
 //! | `auditor` | and when is that looked at? |
 //! | `control` | what tenants and the operator's tool ask |
+//! | `callers` | who is answered there at the same time? |
 //! | `metrics` | what Prometheus reads |
 //! | `deferred` | files that are at their place as a link, and are moved there later |
 //! | `doctor` | what an operator should know before it is started |
@@ -30,6 +31,7 @@
 
 mod arguments;
 mod auditor;
+mod callers;
 mod control;
 mod deferred;
 mod descriptors;

@@ -87,7 +87,7 @@ impl Tenant {
         let memory = pool::memory(config, name, settings, owner)?;
         let spill_folder = pool::spill_folder(config, name, &memory.instance)?;
         let spill = SpillArea::open(&spill_folder, stable_account)?;
-        let options = in_memory(settings, shared, disk.clone(), deferring_root);
+        let options = in_memory(config, settings, shared, disk.clone(), deferring_root);
         let account = Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files));
         let temporary = Tree::open(&memory.tree, account, options, Some(spill))?;
         let second = SecondAccounts::open(config, name, &temporary, &stable)?;
@@ -155,6 +155,7 @@ impl Tenant {
 
 /// How a tree in memory is served.
 fn in_memory(
+    config: &FsConfig,
     settings: &FsTenantSettings,
     shared: &Shared,
     disk: Option<Arc<DiskFlow>>,
@@ -162,6 +163,7 @@ fn in_memory(
 ) -> TreeOptions {
     TreeOptions {
         has_passthrough: true,
+        reserve_bytes: config.stable.reserve_bytes,
         spills_when_full: settings.spills_when_full,
         service_reads: settings.service_reads,
         kernel_writes: settings.kernel_writes,

@@ -27,6 +27,8 @@ pub(crate) struct Node {
     state: Mutex<NodeState>,
     /// Through what data goes while it is open.
     data: RwLock<Option<Arc<OwnedFd>>>,
+    /// Whose sync is under way.
+    syncing: Mutex<()>,
     /// Who waits for the state while a spill holds it.
     waiting: AtomicU32,
     /// By which name the kernel asked for it last, and in which directory.
@@ -88,6 +90,7 @@ impl Node {
             path,
             state: Mutex::new(state),
             data: RwLock::new(None),
+            syncing: Mutex::default(),
             waiting: AtomicU32::new(0),
             name: Mutex::default(),
             _held: held,
@@ -100,6 +103,11 @@ impl Node {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         state
+    }
+
+    /// Waits for the sync that is under way; none begins before this is dropped.
+    pub(crate) fn sync_turn(&self) -> MutexGuard<'_, ()> {
+        self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The kernel knows it by this name from now on.

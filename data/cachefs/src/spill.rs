@@ -8,6 +8,7 @@ use crate::account::Account;
 use crate::census::{Census, names};
 use crate::file_system::Result;
 use crate::node::charge;
+use crate::tree::metadata::room_on_disk;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, fstat, ftruncate, futimens, openat, renameat,
     seek, unlinkat,
@@ -16,6 +17,7 @@ use rustix::io::{Errno, pread, pwrite};
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that are copied before it looks whether somebody waits for the file.
@@ -48,6 +50,8 @@ pub struct SpillArea {
     directory: OwnedFd,
     present: Mutex<HashSet<u64>>,
     account: Arc<Account>,
+    /// Bytes that stay free on that disk.
+    reserve_bytes: AtomicU64,
 }
 
 impl SpillArea {
@@ -58,7 +62,7 @@ impl SpillArea {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let found = openat(CWD, path, flags, Mode::empty()).and_then(|directory| {
             let present = whole(&directory)?;
-            Ok(Self { directory, present: Mutex::new(present), account })
+            Ok(Self { directory, present: Mutex::new(present), account, reserve_bytes: AtomicU64::new(0) })
         });
         found.map_err(|error| failed(error.into()))
     }
@@ -66,6 +70,10 @@ impl SpillArea {
     /// What lies there, by a walk.
     pub fn census(&self) -> Result<Census> {
         crate::census::take_census(&self.directory)
+    }
+
+    pub(crate) fn set_reserve(&self, bytes: u64) {
+        self.reserve_bytes.store(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn account(&self) -> &Account {
@@ -104,7 +112,8 @@ impl SpillArea {
     /// Copies a file here, holes and times included; `None` if `stop` said so in between.
     pub(crate) fn receive(&self, from: &OwnedFd, stat: &Stat, stop: &dyn Fn() -> bool) -> Result<Option<OwnedFd>> {
         let (name, part) = (stat.st_ino.to_string(), format!("{}{PART}", stat.st_ino));
-        if !self.account.reserve_bytes(charge(stat)) {
+        let room = room_on_disk(&self.directory, self.reserve_bytes.load(Ordering::Relaxed));
+        if charge(stat) > room || !self.account.reserve_bytes(charge(stat)) {
             return Err(Errno::NOSPC);
         }
         let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::RDWR | OFlags::CLOEXEC;

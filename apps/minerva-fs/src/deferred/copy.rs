@@ -3,8 +3,8 @@
 
 use minerva_cachefs::{Attributes, Moment, Moving};
 use rustix::fs::{
-    FallocateFlags, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps, Uid, XattrFlags, fallocate, fchmod, fchown,
-    fdatasync, fsetxattr, fstat, fstatvfs, fsync, ftruncate, futimens, openat, seek,
+    AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps, Uid, XattrFlags, fallocate, fchmod,
+    fchown, fdatasync, fsetxattr, fstat, fstatvfs, fsync, ftruncate, futimens, openat, seek, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
 use std::io;
@@ -38,12 +38,19 @@ impl Copy {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let (to, is_direct) = match openat(directory, name, flags | OFlags::DIRECT, mode) {
-            // Some file systems make the file and then refuse the flag.
-            Err(Errno::INVAL) => (openat(directory, name, flags - OFlags::EXCL, mode)?, false),
+            // Some file systems make the file and then refuse the flag. That one goes: whoever may write in the directory can have put
+            // a link to a file of somebody else's under the name since, and what is opened here is given away at the end.
+            Err(Errno::INVAL) => {
+                match unlinkat(directory, name, AtFlags::empty()) {
+                    Ok(()) | Err(Errno::NOENT) => (),
+                    Err(error) => return Err(error.into()),
+                }
+                (openat(directory, name, flags, mode)?, false)
+            }
             opened => (opened?, true),
         };
         let (occupied, below) = (from.blocks * SECTOR, fstatvfs(&to)?);
-        if below.f_bavail * below.f_frsize < occupied {
+        if below.f_bavail.saturating_mul(below.f_frsize) < occupied {
             return Err(Errno::NOSPC.into());
         }
         let is_whole = occupied >= from.size && from.size > 0;
@@ -132,4 +139,67 @@ impl Copy {
 
 fn time(moment: Moment) -> Timespec {
     Timespec { tv_sec: moment.seconds, tv_nsec: moment.nanoseconds.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Copy;
+    use minerva_cachefs::{Attributes, Moment};
+    use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn a_copy_is_a_file_of_ours_whoever_puts_a_link_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        // It makes a file and then refuses to open it past the page cache.
+        if let Err(error) = mount("minerva-test", folder.path(), "ramfs", MountFlags::empty(), None) {
+            println!("skipped: cannot mount a ramfs: {error}");
+            return;
+        }
+        let (victim, name) = (folder.path().join("victim"), folder.path().join("copy"));
+        fs::write(&victim, "somebody else's").unwrap();
+        let victims = fs::metadata(&victim).unwrap().ino();
+        let now = Moment { seconds: 0, nanoseconds: 0 };
+        let from = Attributes {
+            node: 2,
+            size: 0,
+            blocks: 0,
+            accessed: now,
+            modified: now,
+            changed: now,
+            mode: 0o100_600,
+            links: 1,
+            uid: 0,
+            gid: 0,
+            device: 0,
+            block_size: 4096,
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(CWD, folder.path(), flags, Mode::empty()).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    if fs::remove_file(&name).is_ok() {
+                        let _ = fs::hard_link(&victim, &name);
+                    }
+                }
+            });
+            let mut taken = 0;
+            for _ in 0..3000 {
+                // Where somebody is in the way it fails.
+                if let Ok(copy) = Copy::begin(&directory, "copy", &from, 0) {
+                    taken += u64::from(fstat(&copy.to).unwrap().st_ino == victims);
+                }
+                let _ = fs::remove_file(&name);
+            }
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(taken, 0, "copies went to the file of somebody else");
+        });
+        drop(directory);
+        unmount(folder.path(), UnmountFlags::DETACH).unwrap();
+    }
 }

@@ -278,7 +278,8 @@ impl Deferred {
         if matches!(obstacle, Obstacle::Left(_)) && file.row.step != DeferralStep::Left {
             file.row.step = DeferralStep::Left;
             let row = &file.row;
-            eprintln!("minerva-fs: {} of {} stays in the pool: {obstacle}", row.target().display(), row.tenant);
+            // A name of a user's choice: escaped, so that it cannot look like a line of ours.
+            eprintln!("minerva-fs: {:?} of {} stays in the pool: {obstacle}", row.target(), row.tenant);
             // Where this fails it is found out again.
             let _ = self.log(|log| log.keep(row));
         }

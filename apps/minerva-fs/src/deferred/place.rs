@@ -105,7 +105,7 @@ impl Deferred {
             );
         }
         let there = fstatvfs(&site.directory).map_err(io::Error::from).context("failed to check the destination")?;
-        if there.f_bavail * there.f_frsize < wish.bytes.max(1) {
+        if there.f_bavail.saturating_mul(there.f_frsize) < wish.bytes.max(1) {
             bail!("{} has no room for it", wish.path.display());
         }
         Ok(())

@@ -1,9 +1,13 @@
 //! What the program says, and what it leaves.
 
 use crate::pool_folder::{PoolFolder, is_mounted};
+use minerva_api::cache::Answer;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Signal, kill_process};
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -155,4 +159,42 @@ fn status_shows_each_tree() {
     assert!(service.terminate());
     let output = place.run(&["status"]);
     assert!(text(&output.stderr).contains("start it: systemctl start minerva-fs"), "{}", text(&output.stderr));
+}
+
+/// A user holds as many connections as it gets, and says nothing by any; how many were answered that there are too many. It waits for a
+/// line before it lets go of them.
+const HOLD: &str = "
+import select, socket, sys
+held, refused = [], 0
+for _ in range(200):
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(sys.argv[1])
+    held.append(one)
+for one in held:
+    if select.select([one], [], [], 0.02)[0]:
+        refused += b'refused' in one.recv(4096)
+print(refused, flush=True)
+sys.stdin.readline()
+";
+
+#[test]
+fn silent_connections_of_a_user_keep_neither_root_nor_others_from_the_socket() {
+    let place = PoolFolder::new("user = \"nobody\"");
+    let folder = place.folder.path();
+    fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o711)).unwrap();
+    let service = place.serve();
+    let mut command = Command::new("python3");
+    command.arg("-c").arg(HOLD).arg(place.socket()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut hostile = command.uid(1234).gid(1234).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(hostile.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let refused: u32 = line.trim().parse().unwrap();
+    assert!(refused >= 100, "{refused} of 200 were told that they are too many");
+    place.status();
+    assert!(
+        matches!(place.ask_as_nobody("{\"ask\":\"status\"}\n"), Answer::Status { tenants, .. } if tenants.len() == 1)
+    );
+    hostile.kill().unwrap();
+    hostile.wait().unwrap();
+    assert!(service.terminate());
 }

@@ -2,11 +2,12 @@
 
 use crate::pool_folder::PoolFolder;
 use minerva_api::cache::{Answer, Request, ask};
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, XattrFlags, fallocate, removexattr, setxattr};
 use rustix::io::{Errno, pwrite};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::process::Command;
 
 const MIB: usize = 1 << 20;
 
@@ -205,4 +206,107 @@ fn where_the_kernel_writes_by_itself_the_memorys_own_size_is_the_quota() {
     fs::write(tree.join("fourth"), vec![4; 8 * MIB]).unwrap();
     let error = fs::write(tree.join("fifth"), "x").unwrap_err();
     assert_eq!(errno(&error), Some(libc::ENOSPC), "the new quota holds as the old one did");
+}
+
+#[test]
+fn the_room_of_extended_attributes_is_counted_and_ends_at_the_quota() {
+    let place = PoolFolder::new("stable = \"1MiB\"");
+    let service = place.serve();
+    let tree = place.stable();
+    let mut error = None;
+    let mut made = 0_u64;
+    while error.is_none() && made < 1000 {
+        let path = tree.join(made.to_string());
+        File::create(&path).unwrap();
+        error = setxattr(&path, "user.note", &[b'x'; 3000], XattrFlags::empty()).err();
+        made += u64::from(error.is_none());
+    }
+    // The kernel remembers for a second what it was told of files.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    if occupied(&tree) == 0 {
+        println!("skipped: the file system below takes no block for an extended attribute");
+        return;
+    }
+    assert_eq!((error, made), (Some(Errno::NOSPC), 256));
+    let before = place.status().stable;
+    assert_eq!(before.bytes, MIB as u64);
+    removexattr(tree.join("0"), "user.note").unwrap();
+    fs::write(tree.join("more"), vec![1; 4096]).unwrap();
+    assert!(service.terminate());
+    let _service = place.serve();
+    assert_eq!(place.status().stable.bytes, before.bytes, "a walk finds the same");
+    fs::remove_file(tree.join("1")).unwrap();
+    assert_eq!(place.status().stable.bytes, before.bytes - 4096);
+}
+
+/// A disk of a pool's own, small; unmounted when dropped.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    fn mount(at: &Path, bytes: usize) -> Option<Self> {
+        fs::create_dir_all(at).unwrap();
+        let size = format!("size={bytes}");
+        let done = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "minerva-test"]).arg(at).status();
+        done.is_ok_and(|status| status.success()).then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
+    }
+}
+
+/// Writes to a file until it is refused; bytes that were written.
+fn fill(path: &Path) -> u64 {
+    let file = File::create(path).unwrap();
+    let mut at = 0;
+    loop {
+        match file.write_at(&vec![5; MIB], at) {
+            Ok(more) => at += more as u64,
+            Err(error) => {
+                assert_eq!(errno(&error), Some(libc::ENOSPC));
+                return at;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_to_stay_free_of_the_pools_disk_does_whatever_tenants_write_or_name_there() {
+    let reserve = 32 * MIB as u64;
+    let settings = "temporary = \"8MiB\"\nwhen_full = \"spill\"\nstable = \"1GiB\"";
+    let place = PoolFolder::new(settings);
+    let folder = place.folder.path().join("fs.toml.d");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("reserve.toml"), "[pools.stable]\nreserve = \"32MiB\"\n").unwrap();
+    let Some(_disk) = SmallDisk::mount(&place.pool(), 96 * MIB) else {
+        println!("skipped: cannot mount a tmpfs");
+        return;
+    };
+    let free = || {
+        let below = rustix::fs::statvfs(place.pool()).unwrap();
+        below.f_bavail * below.f_frsize
+    };
+    let _service = place.serve();
+    for tree in [place.temporary(), place.stable()] {
+        fs::create_dir(tree.join("folder")).unwrap();
+        fs::write(tree.join("named"), "x").unwrap();
+        let written = fill(&tree.join("large"));
+        assert!(written > 40 * MIB as u64, "{written} bytes of {}", tree.display());
+        assert!(free() + 64 * 1024 > reserve, "{} bytes are free", free());
+        if tree == place.stable() {
+            let full = Some(libc::ENOSPC);
+            assert_eq!(errno(&fs::create_dir(tree.join("more")).unwrap_err()), full);
+            assert_eq!(errno(&fs::hard_link(tree.join("named"), tree.join("link")).unwrap_err()), full);
+            assert_eq!(errno(&std::os::unix::fs::symlink("named", tree.join("link")).unwrap_err()), full);
+            assert_eq!(errno(&fs::rename(tree.join("named"), tree.join("folder/named")).unwrap_err()), full);
+            fs::rename(tree.join("named"), tree.join("renamed")).unwrap();
+            let file = fs::OpenOptions::new().write(true).open(tree.join("large")).unwrap();
+            file.write_all_at(b"over what is there", 0).unwrap();
+        }
+        fs::remove_file(tree.join("large")).unwrap();
+        place.until("what is removed is free", |_| free() > 60 * MIB as u64);
+    }
+    fs::write(place.stable().join("again"), vec![1; 8 * MIB]).unwrap();
 }

@@ -200,14 +200,15 @@ impl Tree {
     fn room(&self, node: &Node, state: &mut NodeState, offset: u64, length: u64) -> Result<(u64, u64)> {
         let mut waits = 0;
         loop {
+            let data = node.data().ok_or(Errno::BADF)?;
+            let below = self.left_below(state, &data);
             let most = spanned(offset, length);
-            if self.account_of(state).reserve_bytes(most) {
+            if most <= below && self.account_of(state).reserve_bytes(most) {
                 return Ok((length, most));
             }
             // Close to the limit it is worth looking at which blocks are there already.
-            let data = node.data().ok_or(Errno::BADF)?;
             let missing = missing(&data, offset, length)?;
-            if self.account_of(state).reserve_bytes(missing) {
+            if missing <= below && self.account_of(state).reserve_bytes(missing) {
                 return Ok((length, missing));
             }
             if self.spills_when_full() && state.spilled.is_none() && self.make_room(node, state, missing) {
@@ -221,7 +222,7 @@ impl Tree {
             }
             let account = self.account_of(state);
             // As much as ends at the end of a block that still fits.
-            let left = account.bytes_left() / BLOCK * BLOCK;
+            let left = account.bytes_left().min(below) / BLOCK * BLOCK;
             let fitting = left.saturating_sub(offset % BLOCK).min(length);
             if fitting > 0 && account.reserve_bytes(left) {
                 return Ok((fitting, left));
@@ -243,6 +244,8 @@ impl Tree {
 
     /// Data, then the name: a name without its data would be worse than none.
     fn sync_node(&self, node: &Node, if_dirty: bool, data_only: bool) -> Result<()> {
+        // What another sync has taken on is not on the disk before that one ends.
+        let _turn = node.sync_turn();
         let (data, parent, unwritten, failed) = {
             let mut state = node.lock();
             if if_dirty && !state.is_dirty && state.unsynced_parent.is_none() {

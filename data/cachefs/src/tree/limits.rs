@@ -23,8 +23,11 @@ impl Tree {
         self.service_reads.store(service, Ordering::Relaxed);
     }
 
-    /// From now on so many bytes stay free on the disk below.
+    /// From now on so many bytes stay free on the pool's disk.
     pub fn set_reserve(&self, bytes: u64) {
+        if let Some(spill) = &self.spill {
+            spill.set_reserve(bytes);
+        }
         self.reserve_bytes.store(bytes, Ordering::Relaxed);
     }
 

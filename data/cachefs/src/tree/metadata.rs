@@ -12,10 +12,13 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 /// The longest value and the longest list of names that Linux has.
 const XATTR_BYTES_MAX: usize = 64 << 10;
+/// In such pieces file systems give room.
+const BLOCK: u64 = 4096;
 
 impl Tree {
     pub(super) fn do_set_attributes(&self, caller: Caller, number: u64, changes: &Changes) -> Result<Attributes> {
@@ -52,8 +55,7 @@ impl Tree {
 
     pub(super) fn do_space(&self) -> Result<Space> {
         let usage = self.usage();
-        let below = fstatvfs(&self.root.path)?;
-        let on_disk = (below.f_bavail * below.f_frsize).saturating_sub(self.reserve_bytes());
+        let on_disk = left_on_disk(&self.root.path, self.reserve_here())?;
         Ok(Space {
             bytes: usage.bytes_max,
             bytes_left: usage.bytes_max.saturating_sub(usage.bytes).min(on_disk),
@@ -81,25 +83,61 @@ impl Tree {
     pub(super) fn do_set_xattr(&self, number: u64, name: &OsStr, value: &[u8], flags: i32) -> Result<()> {
         let node = self.node(number)?;
         let flags = XattrFlags::from_bits(flags as u32).ok_or(Errno::INVAL)?;
-        node.lock().change()?;
-        setxattr(path_of(&node.path), name, value, flags)
+        let mut state = node.lock();
+        state.change()?;
+        // It may take a block of its own, which a later look finds with the file.
+        let room = (value.len() as u64).div_ceil(BLOCK) * BLOCK;
+        if self.is_disk_full() {
+            return Err(Errno::NOSPC);
+        }
+        if !self.account_of(&state).reserve_bytes(room) {
+            self.counters.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(Errno::NOSPC);
+        }
+        let done = setxattr(path_of(&node.path), name, value, flags);
+        self.settle(&node, &mut state, room);
+        done
     }
 
     pub(super) fn do_remove_xattr(&self, number: u64, name: &OsStr) -> Result<()> {
         let node = self.node(number)?;
-        node.lock().change()?;
-        removexattr(path_of(&node.path), name)
+        let mut state = node.lock();
+        state.change()?;
+        let done = removexattr(path_of(&node.path), name);
+        self.settle(&node, &mut state, 0);
+        done
     }
 
-    /// Counts what the quota refused.
+    /// What of the pool's disk stays free of this tree's own names and files: nothing where they are in memory.
+    fn reserve_here(&self) -> u64 {
+        if self.options.is_durable { self.reserve_bytes() } else { 0 }
+    }
+
+    /// Bytes that a file may still take of the pool's disk; any number where it lies in memory.
+    pub(super) fn left_below(&self, state: &NodeState, data: &OwnedFd) -> u64 {
+        let lies_there = self.options.is_durable || state.spilled.is_some();
+        if lies_there { room_on_disk(data, self.reserve_bytes()) } else { u64::MAX }
+    }
+
+    /// Whether the pool's disk has nothing left but what is to stay free. Counts what that refused.
     pub(super) fn is_disk_full(&self) -> bool {
-        let is_full = self.reserve_bytes() > 0
-            && fstatvfs(&self.root.path).is_ok_and(|below| below.f_bavail * below.f_frsize <= self.reserve_bytes());
+        let is_full = room_on_disk(&self.root.path, self.reserve_here()) < BLOCK;
         if is_full {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
         }
         is_full
     }
+}
+
+/// Bytes of a disk that may still be used.
+fn left_on_disk(at: &OwnedFd, reserve_bytes: u64) -> Result<u64> {
+    let below = fstatvfs(at)?;
+    Ok(below.f_bavail.saturating_mul(below.f_frsize).saturating_sub(reserve_bytes))
+}
+
+/// The same for who is about to use it: where nothing is to stay free, or the disk cannot be asked, it says itself that it is full.
+pub(crate) fn room_on_disk(at: &OwnedFd, reserve_bytes: u64) -> u64 {
+    if reserve_bytes == 0 { u64::MAX } else { left_on_disk(at, reserve_bytes).unwrap_or(u64::MAX) }
 }
 
 fn set_times(node: &Node, state: &NodeState, changes: &Changes) -> Result<()> {

@@ -7,7 +7,7 @@ mod elsewhere;
 mod knowing;
 mod limits;
 mod looks;
-mod metadata;
+pub(crate) mod metadata;
 mod moving;
 mod names;
 mod operations;
@@ -50,7 +50,7 @@ pub struct TreeOptions {
     pub spills_when_full: bool,
     /// Where files go there, the kernel reads none by itself that is not there yet.
     pub service_reads: bool,
-    /// Bytes that stay free on the disk below.
+    /// Bytes that stay free on the pool's disk.
     pub reserve_bytes: u64,
     /// Its tenant before the disk of the pool, for what lies there; without one it asks nobody.
     pub disk: Option<Arc<DiskFlow>>,
@@ -157,6 +157,9 @@ impl Tree {
             take_stock(&root, &account, spill.as_mut()).map_err(|(what, error)| failed(what)(error))?
         };
         let besides_bytes = used_below(&root).saturating_sub(found.bytes);
+        if let Some(spill) = &spill {
+            spill.set_reserve(options.reserve_bytes);
+        }
         let tree = Self {
             root: Arc::new(Node::new(root, &stat, None)),
             nodes: NodeTable::default(),

@@ -28,6 +28,7 @@ impl Tree {
     ) -> Result<Attributes> {
         let parent = self.node(parent)?;
         self.refuse_own(&parent, name)?;
+        self.refuse_when_full()?;
         self.reserve_file()?;
         let made = ActingAs::new(caller).and_then(|_acting| make(&parent.path));
         if let Err(error) = made {
@@ -43,6 +44,11 @@ impl Tree {
         let mut state = node.lock();
         state.unsynced_parent = self.options.is_durable.then(|| Arc::clone(parent));
         node.attributes(&state)
+    }
+
+    /// Names take room too, in their directory.
+    fn refuse_when_full(&self) -> Result<()> {
+        if self.is_disk_full() { Err(Errno::NOSPC) } else { Ok(()) }
     }
 
     pub(super) fn reserve_file(&self) -> Result<()> {
@@ -85,6 +91,7 @@ impl Tree {
     pub(super) fn do_link(&self, node: u64, parent: u64, name: &OsStr) -> Result<Attributes> {
         let (node, parent) = (self.node(node)?, self.node(parent)?);
         self.refuse_own(&parent, name)?;
+        self.refuse_when_full()?;
         {
             let mut state = node.lock();
             // Whoever moves the file to its place would leave this name behind with what is no longer the file.
@@ -113,6 +120,9 @@ impl Tree {
         let (old, new) = (self.node(from.0)?, self.node(to.0)?);
         self.refuse_own(&old, from.1)?;
         self.refuse_own(&new, to.1)?;
+        if old.number != new.number {
+            self.refuse_when_full()?;
+        }
         let is_over = !flags.intersects(RenameFlags::NOREPLACE | RenameFlags::EXCHANGE);
         let victim = if is_over { peek(&new, to.1).ok() } else { None };
         renameat_with(&old.path, from.1, &new.path, to.1, flags)?;

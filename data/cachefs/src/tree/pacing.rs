@@ -85,3 +85,48 @@ fn send(data: &OwnedFd, how: libc::c_uint) -> Result<()> {
     let done = unsafe { libc::sync_file_range(data.as_raw_fd(), 0, 0, how) };
     if done == 0 { Ok(()) } else { Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::file_system::{Caller, FileSystem, WriteOrigin};
+    use crate::{Account, Descriptors, DiskQueue, Tree, TreeOptions};
+    use minerva_blocksched::Kind;
+    use rustix::process::{getgid, getuid};
+    use std::ffi::OsStr;
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn who_closes_a_file_that_another_syncs_waits_until_it_is_on_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = DiskQueue::new(1);
+        let (own, other) = (queue.flow(100), queue.flow(100));
+        let options = TreeOptions {
+            is_durable: true,
+            disk: Some(Arc::clone(&own)),
+            descriptors: Arc::new(Descriptors::new(1000, 1)),
+            ..TreeOptions::default()
+        };
+        let tree = Tree::open(folder.path(), Arc::new(Account::new(1 << 20, 100)), options, None).unwrap();
+        let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
+        let (shown, one) = tree.create(caller, 1, OsStr::new("file"), 0o600, libc::O_RDWR).unwrap();
+        let two = tree.open(shown.node, libc::O_RDWR).unwrap();
+        tree.write(one.handle, 0, &[1; 4096], WriteOrigin { ends_privileges: false }).unwrap();
+        // Another tenant has the disk, beside whom the sync waits for its turn.
+        assert!(own.enter(Kind::Write, 1).is_none());
+        let busy = other.enter(Kind::Write, 1).unwrap();
+        thread::scope(|scope| {
+            let syncing = scope.spawn(|| tree.sync(one.handle, false));
+            while queue.queued() == 0 {
+                thread::yield_now();
+            }
+            let closing = scope.spawn(|| tree.flush(two.handle));
+            thread::sleep(Duration::from_millis(200));
+            assert!(!closing.is_finished(), "what was written is not on the disk yet");
+            drop(busy);
+            syncing.join().unwrap().unwrap();
+            closing.join().unwrap().unwrap();
+        });
+    }
+}
