@@ -126,7 +126,7 @@ const FIGURES: &[(&str, Source)] = &[
     (
         "cache-posix",
         Source::Test(
-            &["--package", "minerva-fs", "--test", "fs", "posix::", "differential::"],
+            &["--package", "minerva-fs", "--test", "fs", "posix::", "differential::", "databases::"],
             ("MINERVA_OPERATIONS", 1_000_000),
         ),
     ),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 
 mod command_line;
+mod databases;
 mod deferred;
 mod deferred_places;
 mod descriptors;

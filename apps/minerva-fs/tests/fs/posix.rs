@@ -1,4 +1,4 @@
-//! Other people's tests of a file system: pjdfstest and fsx, on both trees.
+//! Other people's tests of a file system: pjdfstest, fsx and stress-ng, on both trees.
 
 use crate::pool_folder::PoolFolder;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,13 @@ fn tool(name: &str) -> Option<PathBuf> {
     found
 }
 
+/// How many operations the figure asks for; none in the short run.
+pub(crate) fn operations_asked_for() -> Option<u64> {
+    std::env::var(OPERATIONS).ok().and_then(|text| text.parse().ok())
+}
+
 /// A service for them, with roots that others may enter: pjdfstest becomes other users.
-fn place() -> (PoolFolder, crate::pool_folder::Service) {
+pub(crate) fn place_for_others() -> (PoolFolder, crate::pool_folder::Service) {
     use std::os::unix::fs::PermissionsExt;
     let place = PoolFolder::new("");
     std::fs::set_permissions(place.folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
@@ -53,7 +58,7 @@ entries = [[\"nobody\", \"nogroup\"], [\"daemon\", \"daemon\"]]
 #[test]
 fn pjdfstest_finds_nothing() {
     let Some(tool) = tool("pjdfstest") else { return };
-    let (place, _service) = place();
+    let (place, _service) = place_for_others();
     let settings = place.folder.path().join("pjdfstest.toml");
     std::fs::write(&settings, PJDFSTEST).unwrap();
     for tree in [place.temporary(), place.stable()] {
@@ -74,9 +79,9 @@ fn pjdfstest_finds_nothing() {
 #[test]
 fn fsx_finds_nothing() {
     let Some(tool) = tool("fsx") else { return };
-    let operations = std::env::var(OPERATIONS).ok().and_then(|text| text.parse().ok()).unwrap_or(OPERATIONS_DEFAULT);
+    let operations = operations_asked_for().unwrap_or(OPERATIONS_DEFAULT);
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1_u64);
-    let (place, _service) = place();
+    let (place, _service) = place_for_others();
     let settings = place.folder.path().join("fsx.toml");
     let weights = "[weights]\nclose_open = 2\ninvalidate = 1\nmapread = 10\nmapwrite = 10\nread = 10\nwrite = 10\ntruncate = 4\nfsync = 0.2\n\
                    fdatasync = 0.2\nposix_fallocate = 2\npunch_hole = 2\nsendfile = 2\nposix_fadvise = 1\ncopy_file_range = 2\n";
@@ -94,4 +99,49 @@ fn fsx_finds_nothing() {
         );
     }
     println!("{operations} operations in each tree, seed {seed}");
+}
+
+/// Seconds of each stressor when the figure is asked for, one after the other; in the short run a few run at once, for so long.
+const STRESS_SECONDS: &str = "2";
+/// What makes, names, maps, locks and removes files in the ways that differ most.
+const STRESS_SHORT: [&str; 12] =
+    ["chmod", "dentry", "dir", "fallocate", "fcntl", "hdd", "link", "lockf", "mmap", "rename", "seek", "symlink"];
+
+/// It mounts a file system of its own, and tests that.
+const STRESS_EXCLUDED: &str = "binderfs";
+/// How it ends where one of them lacked something, or the kernel has not what it tests.
+const STRESS_RESOURCES: i32 = 3;
+const STRESS_NOT_THERE: i32 = 4;
+
+#[test]
+fn stress_ng_finds_nothing() {
+    if Command::new("stress-ng").arg("--version").output().is_err() {
+        println!("skipped: stress-ng is not installed (apt-get install stress-ng)");
+        return;
+    }
+    let (place, mut service) = place_for_others();
+    for tree in [place.temporary(), place.stable()] {
+        let mut command = Command::new("stress-ng");
+        command.current_dir(&tree).arg("--temp-path").arg(&tree);
+        command.args(["--verify", "--timeout", STRESS_SECONDS, "--mmap-file"]);
+        for stressor in ["hdd", "iomix", "mmap", "sync-file", "fallocate"] {
+            // Smaller than the quota.
+            command.args([format!("--{stressor}-bytes"), "16m".to_owned()]);
+        }
+        if operations_asked_for().is_some() {
+            command.args(["--class", "filesystem", "--sequential", "1", "--exclude", STRESS_EXCLUDED]);
+        } else {
+            for stressor in STRESS_SHORT {
+                command.arg(format!("--{stressor}")).arg("1");
+            }
+        }
+        let output = command.output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let told: Vec<&str> = said.lines().filter(|line| line.contains("fail:") || line.contains("skip")).collect();
+        println!("{}: {}", tree.display(), told.join("; "));
+        let is_well = output.status.code().is_some_and(|code| [0, STRESS_RESOURCES, STRESS_NOT_THERE].contains(&code));
+        assert!(is_well && !said.contains("fail:"), "{}: {said}", tree.display());
+        assert!(service.0.try_wait().unwrap().is_none(), "the service ended");
+    }
 }
