@@ -2,9 +2,11 @@
 //! out for many rows at once in `blocks`.
 
 pub(super) mod blocks;
+mod counts;
 pub(super) mod leaves;
 
 use super::bins::{CUTS_MAX, Cuts};
+use counts::{Bin, Counted};
 use serde::{Deserialize, Serialize};
 
 /// Levels of decisions.
@@ -13,7 +15,7 @@ pub(super) const DECISIONS: usize = (1 << DEPTH) - 1;
 pub(super) const LEAVES: usize = 1 << DEPTH;
 pub(super) const BINS: usize = CUTS_MAX + 1;
 /// Rows that a leaf has at least.
-const LEAF_ROWS_MIN: u32 = 20;
+const LEAF_ROWS_MIN: f64 = 20.0;
 /// Penalty on the square of a leaf's value.
 const LAMBDA: f64 = 1.0;
 /// The part of a tree's answer that counts.
@@ -60,13 +62,6 @@ impl Tree {
     }
 }
 
-/// Sum of residuals and count of rows in a bin.
-#[derive(Clone, Copy, Debug, Default)]
-struct Bin {
-    sum: f64,
-    rows: u32,
-}
-
 /// Rows of bins, row by row, and what grows trees on them; kept from tree to tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Kept")]
@@ -77,6 +72,9 @@ pub(super) struct Grower {
     /// Sums of floats depend on it, so that it is part of the state.
     #[serde(with = "crate::state::packed")]
     order: Vec<u32>,
+    /// What is derived from the bins once all are set.
+    #[serde(skip)]
+    counted: Counted,
     #[serde(skip)]
     moved: Vec<u32>,
     /// What the histograms sum: residuals, or their signs.
@@ -112,7 +110,7 @@ struct Split {
     feature: usize,
     threshold: u8,
     gain: f64,
-    rows_left: u32,
+    rows_left: usize,
 }
 
 impl Grower {
@@ -122,7 +120,8 @@ impl Grower {
         // Rows are bounded by the reservoir, far below 2^32.
         let order = (0..rows as u32).collect();
         let gradients = vec![0.0; rows];
-        Self { features, bins, order, moved: vec![0; rows], gradients, histograms, next, additions: 0 }
+        let (counted, moved) = (Counted::default(), vec![0; rows]);
+        Self { features, bins, order, counted, moved, gradients, histograms, next, additions: 0 }
     }
 
     pub(super) fn set_bin(&mut self, row: usize, feature: usize, bin: u8) {
@@ -132,20 +131,19 @@ impl Grower {
     /// Grows a tree on the residuals and takes its answers from them. Each level adds at most half of the rows to histograms,
     /// because that of a sibling is what is left of the parent's.
     pub(super) fn grow(&mut self, residuals: &mut [f32], loss: Loss) -> Tree {
-        self.set_gradients(residuals, loss);
+        self.prepare(residuals, loss);
         let mut tree = Tree {
             feature: [0; DECISIONS],
             threshold: [u8::MAX; DECISIONS],
             cut: [f32::INFINITY; DECISIONS],
             leaf: [0.0; LEAVES],
         };
-        let width = self.features * BINS;
+        let width = self.counted.width();
         self.histograms.resize(LEAVES * width, Bin::default());
         self.next.resize(LEAVES * width, Bin::default());
         let mut borders = [0; LEAVES + 1];
         borders[1] = self.order.len();
-        Self::fill(&mut self.histograms[..width], &self.bins, self.features, &self.order, &self.gradients);
-        self.additions += (self.order.len() * self.features) as u64;
+        self.additions += self.counted.count(&mut self.histograms[..width], &self.order, &self.gradients);
         for level in 0..DEPTH {
             let nodes = 1 << level;
             let mut split_borders = [0; LEAVES + 1];
@@ -157,7 +155,7 @@ impl Grower {
                     let place = nodes - 1 + node;
                     // Both are below 65.
                     (tree.feature[place], tree.threshold[place]) = (split.feature as u8, split.threshold);
-                    middle = from + split.rows_left as usize;
+                    middle = from + split.rows_left;
                     self.partition(from, to, &split);
                 }
                 split_borders[2 * node + 1] = middle;
@@ -173,7 +171,11 @@ impl Grower {
         tree
     }
 
-    fn set_gradients(&mut self, residuals: &[f32], loss: Loss) {
+    /// Makes ready for a tree: what histograms count, and what they sum.
+    fn prepare(&mut self, residuals: &[f32], loss: Loss) {
+        if self.counted.features.is_empty() {
+            self.counted = Counted::of(&self.bins, self.features);
+        }
         for (gradient, residual) in self.gradients.iter_mut().zip(residuals.iter()) {
             *gradient = match loss {
                 Loss::Squared => *residual,
@@ -214,23 +216,9 @@ impl Grower {
         answer
     }
 
-    fn fill(histogram: &mut [Bin], bins: &[u8], features: usize, rows: &[u32], residuals: &[f32]) {
-        histogram.fill(Bin::default());
-        for row in rows {
-            let row = *row as usize;
-            let residual = f64::from(residuals[row]);
-            let row = &bins[row * features..(row + 1) * features];
-            for (bin, histogram) in row.iter().zip(histogram.chunks_exact_mut(BINS)) {
-                let bin = &mut histogram[usize::from(*bin)];
-                bin.sum += residual;
-                bin.rows += 1;
-            }
-        }
-    }
-
     /// The smaller child is counted, the larger is the difference.
     fn histograms_of_children(&mut self, node: usize, from: usize, middle: usize, to: usize) {
-        let width = self.features * BINS;
+        let width = self.counted.width();
         let (left, right) = self.next[2 * node * width..(2 * node + 2) * width].split_at_mut(width);
         let parent = &self.histograms[node * width..(node + 1) * width];
         let (small, large, rows) = if middle - from <= to - middle {
@@ -238,8 +226,7 @@ impl Grower {
         } else {
             (right, left, &self.order[middle..to])
         };
-        Self::fill(small, &self.bins, self.features, rows, &self.gradients);
-        self.additions += (rows.len() * self.features) as u64;
+        self.additions += self.counted.count(small, rows, &self.gradients);
         for ((large, small), parent) in large.iter_mut().zip(small).zip(parent) {
             large.sum = parent.sum - small.sum;
             large.rows = parent.rows - small.rows;
@@ -247,20 +234,21 @@ impl Grower {
     }
 
     fn best_split(&self, histogram: &[Bin], rows: usize) -> Option<Split> {
-        let rows = rows as u32;
-        if rows < 2 * LEAF_ROWS_MIN {
+        // Far below 2^53.
+        let rows = rows as f64;
+        if rows < 2.0 * LEAF_ROWS_MIN {
             return None;
         }
-        let score = |sum: f64, rows: u32| sum * sum / (f64::from(rows) + LAMBDA);
+        let score = |sum: f64, rows: f64| sum * sum / (rows + LAMBDA);
         let total: f64 = histogram[..BINS].iter().map(|bin| bin.sum).sum();
         let whole = score(total, rows);
         let mut best: Option<Split> = None;
-        for (feature, bins) in histogram.chunks_exact(BINS).enumerate() {
-            let (mut sum, mut rows_left) = (0.0, 0);
+        for (feature, bins) in self.counted.features.iter().zip(histogram.as_chunks::<BINS>().0) {
+            let (mut sum, mut rows_left) = (0.0, 0.0);
             for (threshold, bin) in bins[..BINS - 1].iter().enumerate() {
                 sum += bin.sum;
                 rows_left += bin.rows;
-                if rows_left < LEAF_ROWS_MIN || bin.rows == 0 {
+                if rows_left < LEAF_ROWS_MIN || bin.rows == 0.0 {
                     continue;
                 }
                 if rows - rows_left < LEAF_ROWS_MIN {
@@ -268,7 +256,7 @@ impl Grower {
                 }
                 let least = best.as_ref().map_or(1e-9, |best| best.gain);
                 // Two divisions are most of the work: first without them whether it can be the best at all, give or take rounding.
-                let (left, right) = (f64::from(rows_left) + LAMBDA, f64::from(rows - rows_left) + LAMBDA);
+                let (left, right) = (rows_left + LAMBDA, rows - rows_left + LAMBDA);
                 let on_the_right = total - sum;
                 let scaled = sum * sum * right + on_the_right * on_the_right * left;
                 if scaled < (whole + least) * (left * right) * (1.0 - ROUNDING) {
@@ -276,7 +264,8 @@ impl Grower {
                 }
                 let gain = score(sum, rows_left) + score(total - sum, rows - rows_left) - whole;
                 if gain > least {
-                    best = Some(Split { feature, threshold: threshold as u8, gain, rows_left });
+                    let (threshold, rows_left) = (threshold as u8, rows_left as usize);
+                    best = Some(Split { feature: *feature, threshold, gain, rows_left });
                 }
             }
         }
@@ -285,14 +274,15 @@ impl Grower {
 
     /// Rows that go left first, each side in its order.
     fn partition(&mut self, from: usize, to: usize, split: &Split) {
-        let (mut left, mut right) = (from, from + split.rows_left as usize);
+        let (mut left, mut right) = (from, 0);
         for index in from..to {
             let row = self.order[index];
             let goes_right = self.bins[row as usize * self.features + split.feature] > split.threshold;
-            let place = if goes_right { &mut right } else { &mut left };
-            self.moved[*place] = row;
-            *place += 1;
+            // Both, and one of them is overwritten: a branch would be guessed wrongly for every other row.
+            (self.order[left], self.moved[right]) = (row, row);
+            left += usize::from(!goes_right);
+            right += usize::from(goes_right);
         }
-        self.order[from..to].copy_from_slice(&self.moved[from..to]);
+        self.order[left..to].copy_from_slice(&self.moved[..right]);
     }
 }

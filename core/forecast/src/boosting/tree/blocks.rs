@@ -63,11 +63,11 @@ impl Block {
     }
 }
 
-/// A row is above `cut` of `feature`: then only leaves in `left` are left.
+/// A row is above `cut` of `feature`: then leaves in `ruled_out` are not its.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Decision {
     cut: f32,
-    left: u32,
+    ruled_out: u32,
     feature: u32,
 }
 
@@ -131,7 +131,7 @@ impl Layout {
             |feature, cut, [from, middle]| {
                 // Leaves are at most 32, so that all shifts are below that.
                 let ruled_out = ((1_u64 << middle) - (1_u64 << from)) as u32;
-                decisions.push(Decision { cut, left: !ruled_out, feature: u32::from(feature) });
+                decisions.push(Decision { cut, ruled_out, feature: u32::from(feature) });
             },
             |at, value| leaves[at % LEAVES_MAX] = value,
         );
@@ -173,7 +173,7 @@ fn leaves_left_portable(decisions: &[Decision], block: &Block) -> [u32; BLOCK] {
         let column = &block.columns[decision.feature as usize % FEATURES_MAX];
         for (left, value) in left.iter_mut().zip(column) {
             // Arithmetic, as a choice becomes a branch that nobody can guess: one comparison then takes fifty times as long.
-            *left &= decision.left | u32::from(*value > decision.cut).wrapping_sub(1);
+            *left &= !decision.ruled_out | u32::from(*value > decision.cut).wrapping_sub(1);
         }
     }
     left
@@ -191,7 +191,7 @@ fn leaves_left_avx2(decisions: &[Decision], block: &Block) -> [u32; BLOCK] {
     let mut left = [_mm256_set1_epi32(-1); BLOCK / ROWS];
     for decision in decisions {
         let (column, _) = block.columns[decision.feature as usize % FEATURES_MAX].as_chunks::<ROWS>();
-        let (cut, ruled_out) = (_mm256_set1_ps(decision.cut), _mm256_set1_epi32(!decision.left.cast_signed()));
+        let (cut, ruled_out) = (_mm256_set1_ps(decision.cut), _mm256_set1_epi32(decision.ruled_out.cast_signed()));
         for (left, values) in left.iter_mut().zip(column) {
             // SAFETY: eight values are read, and they need not be aligned.
             let values = unsafe { _mm256_loadu_ps(values.as_ptr()) };
@@ -265,7 +265,7 @@ mod tests {
         }
         let decision = |at: usize| {
             let left = (at as u32).wrapping_mul(0x9E37_79B9) | 1 << (at % 32);
-            Decision { cut: values[(5 * at + at / 8) % values.len()], left, feature: (at % 8) as u32 }
+            Decision { cut: values[(5 * at + at / 8) % values.len()], ruled_out: !left, feature: (at % 8) as u32 }
         };
         for count in 0..32 {
             let decisions: Vec<Decision> = (0..count).map(decision).collect();

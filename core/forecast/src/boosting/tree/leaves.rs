@@ -2,7 +2,8 @@
 //! those that grow by levels.
 
 use super::super::bins::{Cuts, FEATURES_MAX};
-use super::{BINS, Bin, Grower, Loss, Split};
+use super::counts::Bin;
+use super::{Grower, Loss, Split};
 use crate::codec::{Damaged, Reader, Writer};
 use serde::{Deserialize, Serialize};
 
@@ -184,28 +185,31 @@ impl Grower {
         cuts: &Cuts,
         leaves: usize,
     ) -> LeafTree {
-        let (leaves, width, rows) = (leaves.clamp(2, LEAVES_MAX), self.features * BINS, self.order.len());
-        self.set_gradients(residuals, loss);
+        self.prepare(residuals, loss);
+        let (leaves, width, rows) = (leaves.clamp(2, LEAVES_MAX), self.counted.width(), self.order.len());
         self.histograms.resize(leaves * width, Bin::default());
-        Self::fill(&mut self.histograms[..width], &self.bins, self.features, &self.order, &self.gradients);
-        self.additions += (rows * self.features) as u64;
+        self.additions += self.counted.count(&mut self.histograms[..width], &self.order, &self.gradients);
         let mut tree = LeafTree::new();
         let split = self.best_split(&self.histograms[..width], rows);
         let mut open = vec![Open { from: 0, to: rows, node: 0, level: 0, split }];
         while open.len() < leaves {
             let Some((at, split)) = take_best(&mut open) else { break };
             let Open { from, to, node, level, .. } = open[at];
-            let middle = from + split.rows_left as usize;
+            let middle = from + split.rows_left;
             self.partition(from, to, &split);
             let [left, right] = tree.split(node, level, &split, cuts);
             let of = |from, to, node| Open { from, to, node, level: level + 1, split: None };
             let (left, right) = (of(from, middle, left), of(middle, to, right));
             // The new histogram is counted, of the smaller one; the larger one is what is left of that of both.
             let (small, large) = if middle - from <= to - middle { (left, right) } else { (right, left) };
-            self.halve(at, open.len(), (small.from, small.to));
+            // What the last leaves have in which bin nobody asks.
+            let may_split = level + 1 < LEVELS_MAX && open.len() + 1 < leaves;
+            if may_split {
+                self.halve(at, open.len(), (small.from, small.to));
+            }
             open[at] = large;
             open.push(small);
-            if level + 1 < LEVELS_MAX {
+            if may_split {
                 for leaf in [at, open.len() - 1] {
                     let histogram = &self.histograms[leaf * width..(leaf + 1) * width];
                     open[leaf].split = self.best_split(histogram, open[leaf].to - open[leaf].from);
@@ -220,11 +224,10 @@ impl Grower {
 
     /// Counts the histogram `new` of these rows of the order and takes it from the histogram `of`.
     fn halve(&mut self, of: usize, new: usize, (from, to): (usize, usize)) {
-        let width = self.features * BINS;
+        let width = self.counted.width();
         let (before, after) = self.histograms.split_at_mut(new * width);
         let (of, new) = (&mut before[of * width..(of + 1) * width], &mut after[..width]);
-        Self::fill(new, &self.bins, self.features, &self.order[from..to], &self.gradients);
-        self.additions += ((to - from) * self.features) as u64;
+        self.additions += self.counted.count(new, &self.order[from..to], &self.gradients);
         for (of, new) in of.iter_mut().zip(new) {
             of.sum -= new.sum;
             of.rows -= new.rows;
