@@ -1,10 +1,12 @@
 //! All forecasts of a host: slices in, outlooks out, with bounded work a slice.
 
 mod families;
+mod gone;
 mod models;
 mod next_slices;
 mod nouns;
 mod sessions;
+mod standing;
 mod tenants;
 mod work;
 
@@ -12,13 +14,15 @@ pub use families::Family;
 pub use models::check;
 pub use nouns::COVERAGE_PERMILLE;
 pub use sessions::SessionOutlook;
-pub use tenants::{NextSlice, Source, TenantOutlook};
+pub use standing::{NextSlice, Source};
+pub use tenants::TenantOutlook;
 
 use crate::arima::Workspace;
 use crate::host::{Growth, Learner, LearnerSettings};
 use crate::tenant::{AHEAD, Reading};
 use families::Families;
 use minerva_model::{DeviceId, Forecast, Nanos, Outlook, TenantId};
+use next_slices::NextSlices;
 use nouns::{Made, PATTERN_SECONDS, ROWS_A_TENANT};
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
@@ -107,6 +111,8 @@ pub struct Forecaster {
     settings: ForecasterSettings,
     tenants: BTreeMap<Key, Tenant>,
     next_slice: Learner,
+    #[serde(skip)]
+    next_slices: NextSlices,
     sessions: Sessions,
     families: Families,
     /// Memory that is only kept to be used again.
@@ -128,6 +134,7 @@ impl Forecaster {
             settings,
             tenants: BTreeMap::new(),
             next_slice: Learner::new(settings.next_slice),
+            next_slices: NextSlices::default(),
             sessions: Sessions::new(settings.session),
             families: Families::default(),
             buffers: (Vec::new(), Workspace::default()),
@@ -142,6 +149,7 @@ impl Forecaster {
     /// learnt stays.
     pub fn set_slice(&mut self, slice: Nanos) {
         if std::mem::replace(&mut self.settings.slice, slice) != slice {
+            self.tenants_change();
             self.tenants.clear();
         }
     }
@@ -185,6 +193,8 @@ impl Forecaster {
         self.slices += 1;
         let ahead = self.settings.ahead();
         let (next_slice, sessions, families) = (&mut self.next_slice, &mut self.sessions, &mut self.families);
+        let next_slices = &mut self.next_slices;
+        next_slices.begin();
         for tenant in self.tenants.values_mut() {
             tenant.is_named = false;
         }
@@ -195,43 +205,28 @@ impl Forecaster {
                 continue;
             }
             let tenant = self.tenants.entry(*key).or_insert_with(|| Tenant::new(*family, is_bounded));
-            tenant.observe(reading, ahead, next_slice, (sessions, families));
+            tenant.observe(reading, ahead, (next_slice, next_slices.take(*key)), (sessions, families));
         }
         let nothing = Reading { elapsed_seconds: time.seconds, wall_seconds: time.wall_seconds, ..Reading::default() };
-        self.tenants.retain(|_, tenant| {
+        self.tenants.retain(|key, tenant| {
             if !tenant.is_named {
-                tenant.observe(&nothing, ahead, next_slice, (sessions, families));
+                tenant.observe(&nothing, ahead, (next_slice, next_slices.take_next(*key)), (sessions, families));
             }
-            tenant.idle_slices() < FORGET_SLICES
+            let stays = tenant.idle_slices() < FORGET_SLICES;
+            if stays {
+                next_slices.push(*key, tenant);
+            }
+            stays
         });
+        next_slices.end();
         self.work();
         self.foresee_next_slices();
-    }
-
-    /// The tenant is gone: its sessions are over, and nothing of it is kept but what they taught.
-    pub fn tenant_gone(&mut self, id: TenantId) {
-        const FIRST: DeviceId = DeviceId { major: 0, minor: 0 };
-        const LAST: DeviceId = DeviceId { major: u32::MAX, minor: u32::MAX };
-        let keys: Vec<Key> = self.tenants.range((id, FIRST)..=(id, LAST)).map(|(key, _)| *key).collect();
-        keys.into_iter().for_each(|key| self.end(key));
-    }
-
-    /// The disk is gone: its number may come back as another disk.
-    pub fn device_gone(&mut self, id: DeviceId) {
-        let keys: Vec<Key> = self.tenants.keys().filter(|(_, device)| *device == id).copied().collect();
-        keys.into_iter().for_each(|key| self.end(key));
-    }
-
-    fn end(&mut self, key: Key) {
-        if let Some(tenant) = self.tenants.remove(&key) {
-            tenant.end(&mut self.sessions, &mut self.families);
-        }
     }
 
     /// What is foreseen of a tenant; `None` if nothing is known of it, or it did nothing for minutes.
     pub fn outlook(&self, key: Key) -> Option<TenantOutlook> {
         let tenant = self.tenants.get(&key).filter(|tenant| tenant.idle_slices() < SILENT_SLICES)?;
-        Some(tenant.outlook(&self.next_slice, &self.sessions))
+        Some(tenant.outlook(self.next_slice_of(key, tenant), &self.sessions))
     }
 
     /// All forecasts as the stages after this one take them. `slice` is how long the next slice will be.
@@ -240,7 +235,7 @@ impl Forecaster {
         let mut rows = Vec::with_capacity(self.tenants.len() * ROWS_A_TENANT);
         let mut phases = Vec::new();
         for (key, tenant) in self.tenants.iter().filter(|(_, tenant)| tenant.idle_slices() < SILENT_SLICES) {
-            let outlook = tenant.outlook(&self.next_slice, &self.sessions);
+            let outlook = tenant.outlook(self.next_slice_of(*key, tenant), &self.sessions);
             nouns::forecasts(*key, tenant, &outlook, made, &mut rows);
             phases.extend(nouns::phases(*key, tenant, now));
         }
@@ -261,11 +256,6 @@ impl Forecaster {
 
     fn made(&self, at: Nanos, slice: Nanos) -> Made {
         Made { at, seconds: slice.as_secs_f64(), ahead: self.settings.ahead(), by_order: self.settings.by_order }
-    }
-
-    /// The next slice alone, as [`Self::outlook`] has it.
-    pub fn next_slice(&self, key: Key) -> Option<NextSlice> {
-        self.tenants.get(&key).map(|tenant| tenant.next_slice(&self.next_slice))
     }
 
     /// Whether anything is known of the tenant on the disk.

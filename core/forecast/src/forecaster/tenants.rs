@@ -2,6 +2,7 @@
 
 use super::families::{Families, Family};
 use super::sessions::{Session, SessionOutlook, Sessions};
+use super::standing::{NextSlice, Source, Standing};
 use crate::host::{Answer, Learner};
 use crate::number::quantity;
 use crate::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
@@ -10,43 +11,6 @@ use serde::{Deserialize, Serialize};
 
 /// Slices over which a series' own model is scored before it may speak.
 const SCORED_MIN: u32 = 30;
-
-/// Who speaks of the next slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The host's trees.
-    Trees,
-    /// The autoregression of the tenant's own series, which sees cycles that are longer than what trees look back.
-    Series,
-    /// The best naive forecast, because neither did better for this tenant.
-    Naive,
-}
-
-impl Source {
-    /// The word people see.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Trees => "trees",
-            Self::Series => "series",
-            Self::Naive => "naive",
-        }
-    }
-}
-
-/// The rate of the next slice.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NextSlice {
-    /// In bytes a second; of the trees between the median and the mean of the logarithm ([`Answer::told`]).
-    pub bytes_per_second: f64,
-    /// 80 % of what comes is above this and below `high`; equal to the value until enough came.
-    pub low: f64,
-    /// See `low`.
-    pub high: f64,
-    /// As [`SkillMeter::told`]: above 0 only what is sure.
-    pub skill: f64,
-    /// Who said it: of those that beat every naive forecast for this tenant lately, the better.
-    pub source: Source,
-}
 
 /// All that is foreseen of a tenant.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,9 +32,6 @@ pub(super) struct Tenant {
     features: FeatureState,
     session: Session,
     row: Option<Row>,
-    /// What the trees say of that row, where they were asked.
-    #[serde(skip)]
-    pub(super) by_trees: Option<Answer>,
     /// The last rate was more than anyone would have foreseen.
     #[serde(default)]
     was_beyond_reach: bool,
@@ -100,7 +61,6 @@ impl Tenant {
             features: if is_bounded { FeatureState::bounded() } else { FeatureState::default() },
             session: Session::default(),
             row: None,
-            by_trees: None,
             was_beyond_reach: false,
             naive: Naive::default(),
             skill: SkillMeter::default(),
@@ -116,11 +76,12 @@ impl Tenant {
         }
     }
 
+    /// Takes a slice in. `by_trees` is what the trees said of the row before it, where they were asked.
     pub(super) fn observe(
         &mut self,
         reading: &Reading,
         ahead: usize,
-        learner: &mut Learner,
+        (learner, by_trees): (&mut Learner, Option<Answer>),
         (sessions, families): (&mut Sessions, &mut Families),
     ) {
         self.is_named = true;
@@ -134,7 +95,7 @@ impl Tenant {
         let came = read + write;
         let came_log = libm::log1p(came);
         self.idle = if came > 0.0 { 0 } else { self.idle.saturating_add(1) };
-        self.score(came, learner);
+        self.score(came, by_trees, learner);
         let has_shifted = self.shift.observe(came_log);
         self.naive.observe(came);
         for (rates, value) in self.rates.iter_mut().zip([read, write]) {
@@ -151,7 +112,7 @@ impl Tenant {
             self.features.observe(&believed, self.session.cutter.progress(), families.expected_log(self.family) as f32);
         let open_log = libm::log1p(quantity(reading.usage.map_or(0.0, |usage| usage.open_file_bytes)));
         self.session.note(&row, open_log, self.family, sessions, families);
-        (self.row, self.by_trees) = (Some(row), None);
+        self.row = Some(row);
     }
 
     /// What is foreseen of a session that begins with this reading, a part of a step; nothing where one is under way already. Nothing is
@@ -176,13 +137,13 @@ impl Tenant {
     }
 
     /// Scores what was said of the slice that ended, and learns from it.
-    fn score(&mut self, came: f64, learner: &mut Learner) {
+    fn score(&mut self, came: f64, by_trees: Option<Answer>, learner: &mut Learner) {
         let came_log = libm::log1p(came);
         // A tenant that sleeps teaches nothing and needs no scores.
         if let Some(row) = self.row.filter(|_| self.idle <= 60) {
-            let told = self.log(&row, learner);
+            let told = self.log(&row, by_trees, learner);
             let forecast = libm::expm1(told);
-            self.interval.observe(self.value(forecast).0, came);
+            self.interval.observe(self.instead_of_trees().map_or(forecast, |(value, _)| value), came);
             let naive = self.naive.forecasts();
             self.skill.observe(forecast, &naive, came);
             if let Some(by_series) = self.by_series {
@@ -236,47 +197,48 @@ impl Tenant {
         self.features.read_share()
     }
 
-    /// The forecast that did best for this tenant lately, given that of the trees.
-    fn value(&self, by_trees: f64) -> (f64, Source) {
+    /// The forecast that did best for this tenant lately, if it is not that of the trees.
+    fn instead_of_trees(&self) -> Option<(f64, Source)> {
         let series = self.by_series.filter(|_| self.series.seen() >= SCORED_MIN);
         match series {
-            Some(by_series) if self.series.skill() > self.skill.skill().max(0.0) => (by_series, Source::Series),
-            _ if self.skill.is_switched_off() => (self.naive.forecasts()[self.skill.best_naive()], Source::Naive),
-            _ => (by_trees, Source::Trees),
+            Some(by_series) if self.series.skill() > self.skill.skill().max(0.0) => Some((by_series, Source::Series)),
+            _ if self.skill.is_switched_off() => Some((self.naive.forecasts()[self.skill.best_naive()], Source::Naive)),
+            _ => None,
         }
     }
 
     /// What the host's model tells of the row, log1p of bytes a second.
-    fn log(&self, row: &Row, learner: &Learner) -> f64 {
-        let answer = self.by_trees.or_else(|| learner.predict(row, row[0]));
+    fn log(&self, row: &Row, by_trees: Option<Answer>, learner: &Learner) -> f64 {
+        let answer = by_trees.or_else(|| learner.predict(row, row[0]));
         let told = answer.map_or(row[0], |answer| answer.told(learner.mean_percent()));
         f64::from(self.features.within_reach(told))
     }
 
-    pub(super) fn row(&self) -> Option<Row> {
-        self.row
+    pub(super) fn row(&self) -> Option<&Row> {
+        self.row.as_ref()
+    }
+
+    /// How its forecasts stand.
+    pub(super) fn standing(&self) -> Standing {
+        let instead_of_trees = self.instead_of_trees();
+        let skill = match instead_of_trees {
+            Some((_, Source::Series)) => self.series.told(),
+            _ => self.skill.told(),
+        };
+        Standing { instead_of_trees, skill, reach: self.features.reach(), interval: self.interval }
     }
 
     pub(super) fn next_slice(&self, learner: &Learner) -> NextSlice {
-        let told = self.row.map_or(0.0, |row| self.log(&row, learner));
-        let (value, source) = self.value(libm::expm1(told));
-        let interval = self.interval.interval(value);
-        let skill = match source {
-            Source::Series => self.series.told(),
-            Source::Trees | Source::Naive => self.skill.told(),
-        };
-        NextSlice {
-            bytes_per_second: value,
-            low: interval.map_or(value, |interval| interval.low),
-            high: interval.map_or(value, |interval| interval.high),
-            skill,
-            source,
+        let standing = self.standing();
+        match &self.row {
+            Some(row) => standing.of_log(self.log(row, None, learner)),
+            None => standing.of_log(0.0),
         }
     }
 
-    pub(super) fn outlook(&self, learner: &Learner, sessions: &Sessions) -> TenantOutlook {
+    pub(super) fn outlook(&self, next_slice: NextSlice, sessions: &Sessions) -> TenantOutlook {
         TenantOutlook {
-            next_slice: self.next_slice(learner),
+            next_slice,
             reads: self.rates[0].forecast(),
             writes: self.rates[1].forecast(),
             session: self.row.as_ref().and_then(|row| self.session.outlook(row, sessions)),

@@ -166,13 +166,20 @@ impl FeatureState {
         Self { largest: Some(0.0), ..Self::default() }
     }
 
-    /// What a model says of the next slice, log1p of bytes a second, but no more than twice the largest rate of late, once that is known: a
-    /// step that trees add to a rate that was large already may lead to any number.
+    /// What a model says of the next slice, log1p of bytes a second, but no more than [`Self::reach`].
     pub fn within_reach(&self, rate_log: f32) -> f32 {
-        match self.largest {
-            Some(largest) if self.slices >= REACH_FROM => rate_log.min(largest + std::f32::consts::LN_2),
-            _ => rate_log,
-        }
+        Self::within(self.reach(), rate_log)
+    }
+
+    /// Twice the largest rate of late, as a logarithm, once that is known: a step that trees add to a rate that was large already may lead
+    /// to any number.
+    pub fn reach(&self) -> Option<f32> {
+        self.largest.filter(|_| self.slices >= REACH_FROM).map(|largest| largest + std::f32::consts::LN_2)
+    }
+
+    /// No more than the reach, where there is one.
+    pub fn within(reach: Option<f32>, rate_log: f32) -> f32 {
+        reach.map_or(rate_log, |reach| rate_log.min(reach))
     }
 
     /// Takes a slice in and says what the next is told from. `session` is what its session has transferred and how many seconds it
