@@ -3,6 +3,7 @@
 use crate::tls::{Tls, TlsError};
 use minerva_config::{KnownBy, ParticipationSettings};
 use minerva_linux_observe::DESCRIPTORS_MAX;
+use minerva_linux_observe::socket_path::remove_left_behind;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::fs::{self, Permissions};
 use std::io;
@@ -130,10 +131,7 @@ pub fn bind(path: &Path, mode: u32) -> Result<std::os::unix::net::UnixListener, 
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_left_behind(path)?;
         let listener = std::os::unix::net::UnixListener::bind(path)?;
         fs::set_permissions(path, Permissions::from_mode(mode))?;
         listener.set_nonblocking(true)?;

@@ -1,12 +1,12 @@
 //! The agent's socket: one agent a socket, and who is connected to it.
 
 use crate::arguments::ListeningAddress;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use futures_util::Stream;
 use listenfd::ListenFd;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
@@ -53,9 +53,14 @@ impl Listening {
             check_directory(parent).with_context(context)?;
         }
         let lock = lock(path)?;
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).with_context(context),
-            _ => {}
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.file_type().is_socket() => fs::remove_file(path).with_context(context)?,
+            Ok(_) => {
+                let why = anyhow!("there is a file that is no socket, and it was left alone: choose another path");
+                return Err(why).with_context(context);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(context),
         }
         // Bound under another name and renamed, so that nobody finds it before its permissions are right.
         let new = path.with_extension("new");
@@ -254,5 +259,16 @@ mod tests {
         let error = bind(directory.path().join("agent.sock")).expect_err("others can write");
         assert!(error.contains("lets others write"), "{error}");
         bind(directory.path().join("new/agent.sock")).expect("made for this user alone");
+    }
+
+    #[test]
+    fn a_file_that_is_no_socket_is_left_where_it_is() {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o700)).expect("closed");
+        let path = directory.path().join("agent.sock");
+        fs::write(&path, "mine").expect("a file");
+        let error = bind(path.clone()).expect_err("a file");
+        assert!(error.contains("is no socket"), "{error}");
+        assert_eq!(fs::read_to_string(&path).expect("still there"), "mine");
     }
 }

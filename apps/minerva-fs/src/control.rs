@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Pool, Request, TenantStatus, TreeStatus, ask};
 use minerva_cachefs::UNITS;
 use minerva_linux_observe::PeerCredentials;
+use minerva_linux_observe::socket_path::remove_left_behind;
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -38,8 +39,8 @@ impl Control {
     pub(crate) fn start(asked: Arc<Reloader>) -> anyhow::Result<Self> {
         let path = socket(&asked.settings.now());
         // The lock says that nobody else serves it.
-        let _ = fs::remove_file(&path);
-        let listener = UnixListener::bind(&path).with_context(|| format!("failed to listen at {}", path.display()))?;
+        let listener = remove_left_behind(&path).and_then(|()| UnixListener::bind(&path));
+        let listener = listener.with_context(|| format!("failed to listen at {}", path.display()))?;
         fs::set_permissions(&path, Permissions::from_mode(0o666)).context("failed to let tenants ask")?;
         let work = move || {
             let callers = Arc::new(Callers::default());

@@ -4,6 +4,7 @@
 use crate::settings::load;
 use anyhow::{Context, bail};
 use minerva_config::{FsConfig, FsTenantSettings, MACHINE_IDS};
+use minerva_linux_observe::socket_path::remove_left_behind;
 use nix::unistd::{Gid, Group};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::fs::{self, File, Permissions};
@@ -83,8 +84,8 @@ fn listen(config: &FsConfig, tenant: &str) -> anyhow::Result<UnixListener> {
     fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
     fs::set_permissions(folder, Permissions::from_mode(0o711))
         .with_context(|| format!("failed to let QEMU through {}", folder.display()))?;
-    let _ = fs::remove_file(&path);
-    let listener = UnixListener::bind(&path).with_context(|| format!("failed to listen at {}", path.display()))?;
+    let listener = remove_left_behind(&path).and_then(|()| UnixListener::bind(&path));
+    let listener = listener.with_context(|| format!("failed to listen at {}", path.display()))?;
     let group = config.server.socket_group.as_deref().map(find_group).transpose()?;
     chown(&path, None, group)
         .and_then(|()| fs::set_permissions(&path, Permissions::from_mode(if group.is_some() { 0o660 } else { 0o600 })))

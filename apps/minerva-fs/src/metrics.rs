@@ -7,6 +7,7 @@ use anyhow::Context;
 use minerva_api::cache::Pool;
 use minerva_cachefs::{LATENCY_BOUNDS_NS, Operation, RequestFigures, Usage};
 use minerva_config::Metrics as MetricsAddress;
+use minerva_linux_observe::socket_path::remove_left_behind;
 use minerva_metrics_server::MetricsListener;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, NoLabelSet};
@@ -34,7 +35,7 @@ pub(crate) fn listen(address: &MetricsAddress) -> anyhow::Result<Option<MetricsL
         MetricsAddress::Unix(path) => {
             let open = || {
                 // The lock on the runtime directory says that nobody else serves it.
-                let _ = fs::remove_file(path);
+                remove_left_behind(path)?;
                 let listener = UnixListener::bind(path)?;
                 fs::set_permissions(path, Permissions::from_mode(UNIX_MODE))?;
                 listener.set_nonblocking(true)?;

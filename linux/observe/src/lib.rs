@@ -52,6 +52,7 @@ mod remainder;
 mod roots;
 mod rules;
 mod skips;
+pub mod socket_path;
 mod stack;
 mod subtrees;
 mod tenant_counters;
