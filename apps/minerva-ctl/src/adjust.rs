@@ -31,7 +31,7 @@ pub(crate) async fn run(mut client: Operator, command: CreditsCommand, json: boo
             if json {
                 output::json(&serde_json::json!({ "refusal": status.message() }))?;
             }
-            eprintln!("minerva-ctl: {}", status.message());
+            output::note(status.message());
             return Ok(CommandStatus::Found);
         }
         Err(status) => {

@@ -3,7 +3,7 @@
 use crate::background::arguments::BackgroundCommand;
 use crate::cache::CacheCommand;
 use crate::disk::DiskCommand;
-use crate::quantity::{boost_amount, credits, duration, schedule_entry, size};
+use crate::quantity::{boost_amount, credits, duration, job_name, schedule_entry, size};
 use minerva_client::cache::Pool;
 use minerva_client::{Access, BoostAmount, Level, Operation, v1};
 use minerva_model::MicroCredits;
@@ -176,7 +176,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "LEVEL")]
         priority: Option<Level>,
         /// Run it as a batch job with this name: the shortest job on a disk goes first, and runs with the same name are assumed to be alike
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", value_parser = job_name)]
         job: Option<String>,
         /// How much the job will read and write in total [default: as much as earlier runs with its name]
         #[arg(id = "job_size", long = "bytes", value_name = "BYTES", value_parser = size, requires = "job")]

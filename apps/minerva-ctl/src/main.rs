@@ -72,7 +72,7 @@ fn failed(why: &str, json: bool) -> ExitCode {
         // It is said to people below, whatever has become of standard output.
         let _ = output::json(&serde_json::json!({ "error": why }));
     }
-    eprintln!("minerva-ctl: {why}");
+    output::note(why);
     ExitCode::from(2)
 }
 

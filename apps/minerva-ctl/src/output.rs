@@ -5,6 +5,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// What a command found. It becomes the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,16 @@ pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     styled(&printable(text))
 }
 
+/// Says something to people beside the results; as in [`text`], nothing of it is an order to the terminal.
+pub(crate) fn note(text: &str) {
+    eprintln!("minerva-ctl: {}", printable(text));
+}
+
+/// A path for people. A name in it that others chose makes no line of its own.
+pub(crate) fn path(path: &Path) -> String {
+    path.to_string_lossy().replace(char::is_control, "\u{FFFD}")
+}
+
 /// The text with a mark in the place of each control character but those of lines and columns.
 fn printable(text: &str) -> Cow<'_, str> {
     let is_order = |one: char| one.is_control() && !matches!(one, '\n' | '\t');
@@ -82,7 +93,8 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use super::{path, printable};
+    use std::path::Path;
 
     #[test]
     fn names_that_others_chose_give_a_terminal_no_orders() {
@@ -96,5 +108,6 @@ mod tests {
             );
         }
         assert_eq!(printable("Größe\t3\n"), "Größe\t3\n");
+        assert_eq!(path(Path::new("a\x1b[2J\nb")), "a\u{FFFD}[2J\u{FFFD}b");
     }
 }

@@ -1,7 +1,7 @@
 //! Amounts as people write them: spans of time, sizes, purchases, parts of a day.
 
 use minerva_client::{BoostAmount, Level, v1};
-use minerva_model::MicroCredits;
+use minerva_model::{JobSettings, MicroCredits};
 use minerva_quantity::{parse_duration, parse_size};
 use std::time::Duration;
 
@@ -16,6 +16,11 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         Ok(0) => Err(format!("`{text}` is nothing")),
         size => size.map_err(|error| error.to_string()),
     }
+}
+
+/// The name of a batch job.
+pub(crate) fn job_name(text: &str) -> Result<String, String> {
+    JobSettings::refusal_of_name(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
 /// Bytes a second, as of contracts: `8800kB`, `8800kB/s`.

@@ -43,7 +43,7 @@ pub(crate) async fn run(
     let bytes = receive(pieces, asking, &mut out, &file, duration, &mut signals).await?;
     out.flush().await.and(out.sync_all().await).with_context(|| format!("failed to finish {}", file.display()))?;
     if json {
-        output::json(&serde_json::json!({ "file": file, "bytes": bytes }))?;
+        output::json(&serde_json::json!({ "file": file.to_string_lossy(), "bytes": bytes }))?;
     } else {
         eprintln!("recorded {bytes} bytes to {}", file.display());
     }

@@ -81,7 +81,7 @@ fn refused(status: tonic::Status, json: bool) -> anyhow::Result<CommandStatus> {
     if json {
         output::json(&serde_json::json!({ "refusal": status.message() }))?;
     }
-    eprintln!("minerva-ctl: {}", status.message());
+    output::note(status.message());
     Ok(CommandStatus::Found)
 }
 
@@ -109,11 +109,16 @@ fn row(queue: &v1::BackgroundQueue) -> Vec<String> {
         queue.state.clone(),
         done(queue),
         if is_over { "-".to_owned() } else { seconds(queue.left_seconds) },
-        crate::moment::show(queue.due_unix_ns),
+        due(queue),
         if queue.tied_bytes == 0 { "-".to_owned() } else { size(queue.tied_bytes as f64) },
         if is_confined(queue) { queue.processors.clone() } else { "all".to_owned() },
         why.clone(),
     ]
+}
+
+/// By when it is to be done. Of what was done before the daemon started it is not known where none was set.
+fn due(queue: &v1::BackgroundQueue) -> String {
+    if queue.due_unix_ns == 0 { "-".to_owned() } else { crate::moment::show(queue.due_unix_ns) }
 }
 
 /// How far it is, in percent if the whole is known.
@@ -174,7 +179,7 @@ async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result
     };
     text.push_str(&format!("  others    while they use {} it is {how}\n", queue.device));
     text.push_str(&processors(&queue));
-    text.push_str(&format!("  due       {}\n", crate::moment::show(queue.due_unix_ns)));
+    text.push_str(&format!("  due       {}\n", due(&queue)));
     if let Some(plan) = &plan {
         let paid = plan.payments.iter().find(|payment| payment.name == queue.name).and_then(|paid| paid.paid_unix_ns);
         let paid = paid.map_or_else(|| "not within a month".to_owned(), crate::moment::show);
@@ -241,4 +246,17 @@ async fn calibrate(mut client: Operator, name: &str, span: Duration, json: bool)
         eprintln!("minerva-ctl: {name} did not run long enough to measure anything: {}", now.reason);
     }
     Ok(CommandStatus::found_if(!is_measured))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::due;
+    use minerva_api::v1;
+
+    #[test]
+    fn a_deadline_that_is_not_known_is_no_date() {
+        assert_eq!(due(&v1::BackgroundQueue::default()), "-");
+        let queue = v1::BackgroundQueue { due_unix_ns: 1, ..v1::BackgroundQueue::default() };
+        assert!(due(&queue).starts_with("19"), "{}", due(&queue));
+    }
 }

@@ -26,7 +26,7 @@ pub(crate) async fn run(
             if json {
                 output::json(&serde_json::json!({ "refusal": status.message() }))?;
             }
-            eprintln!("minerva-ctl: {}", status.message());
+            output::note(status.message());
             return Ok(CommandStatus::Found);
         }
         Err(status) => return Err(status.into()),

@@ -49,7 +49,7 @@ pub(crate) async fn run(file: &OperatorFile, socket: &Path, wish: Wish, json: bo
         let deletion = match Deletion::begin(path, wish.recursive) {
             Ok(deletion) => deletion,
             Err(error) => {
-                eprintln!("minerva-ctl: {:#}", anyhow::Error::new(error));
+                output::note(&format!("{:#}", anyhow::Error::new(error)));
                 is_left = true;
                 continue;
             }
@@ -58,7 +58,8 @@ pub(crate) async fn run(file: &OperatorFile, socket: &Path, wish: Wish, json: bo
             Some(planned) => match planned.delete(path, &mut signals, json).await? {
                 Ok(outcome) => outcome,
                 Err(why) => {
-                    eprintln!("minerva-ctl: {}: not by the plan, but at a pace of its own: {why}", path.display());
+                    let shown = output::path(path);
+                    output::note(&format!("{shown}: not by the plan, but at a pace of its own: {why}"));
                     by_time.delete(path, deletion, &mut signals, json).await?
                 }
             },
@@ -133,18 +134,25 @@ async fn step_back(file: &OperatorFile) -> Option<Held> {
 
 fn tell(path: &Path, removed: Removed, left: &[Left], json: bool) -> anyhow::Result<()> {
     let Removed { directories, files, bytes } = removed;
+    // What is no UTF-8 in a path is a mark in JSON too.
+    let shown = path.to_string_lossy();
     if json {
-        let left: Vec<_> =
-            left.iter().map(|left| serde_json::json!({ "path": left.path, "reason": left.reason })).collect();
+        let left: Vec<_> = left
+            .iter()
+            .map(|left| serde_json::json!({ "path": left.path.to_string_lossy(), "reason": left.reason }))
+            .collect();
         output::json(&serde_json::json!({
-            "path": path, "directories": directories, "files": files, "bytes": bytes, "left": left,
+            "path": shown, "directories": directories, "files": files, "bytes": bytes, "left": left,
         }))?;
     } else {
         let bytes = figures::size(bytes as f64);
-        output::text(&format!("{}: {directories} directories and {files} files deleted, {bytes}\n", path.display()))?;
+        output::text(&format!(
+            "{}: {directories} directories and {files} files deleted, {bytes}\n",
+            output::path(path)
+        ))?;
     }
     for left in left {
-        eprintln!("minerva-ctl: left {}: {}", left.path.display(), left.reason);
+        output::note(&format!("left {}: {}", output::path(&left.path), left.reason));
     }
     Ok(())
 }

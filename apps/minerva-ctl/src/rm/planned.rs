@@ -64,7 +64,7 @@ impl Planned {
             }
             Err(came) => {
                 let done = last.map_or(0.0, |last| last.done_items);
-                eprintln!("minerva-ctl: {done:.0} entries of {} are deleted, the rest is left", path.display());
+                output::note(&format!("{done:.0} entries of {} are deleted, the rest is left", output::path(path)));
                 Outcome::Interrupted(came.number)
             }
         }))
@@ -104,7 +104,7 @@ async fn until_end(client: &mut Operator, name: &str, path: &Path) -> v1::Backgr
         };
         if told.elapsed() >= TELL_PERIOD {
             told = Instant::now();
-            eprintln!("minerva-ctl: {}: {how}", path.display());
+            output::note(&format!("{}: {how}", output::path(path)));
         }
     }
 }
@@ -130,10 +130,10 @@ fn tell(path: &Path, ended: &v1::BackgroundQueue, json: bool) -> anyhow::Result<
             "ran_seconds": ended.ran_seconds, "disk": ended.device,
         }))?;
     } else if is_done {
-        output::text(&format!("{}: {}\n", path.display(), ended.message))?;
+        output::text(&format!("{}: {}\n", output::path(path), ended.message))?;
     }
     if !is_done {
-        eprintln!("minerva-ctl: {}: {}", path.display(), ended.message);
+        output::note(&format!("{}: {}", output::path(path), ended.message));
     }
     Ok(())
 }

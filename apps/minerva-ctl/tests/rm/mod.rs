@@ -1,7 +1,9 @@
 //! `minerva-ctl rm`, with and without a daemon.
 
 use crate::{Daemon, place, text, tool, until, with_loop_under_bfq};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -20,6 +22,34 @@ fn rm_deletes_without_a_server_and_tells_what_it_left() {
     assert_eq!((line["directories"].as_u64(), line["files"].as_u64()), (Some(2), Some(1)));
     assert!(!directory.path().join("big").exists());
     assert_eq!(tool(directory.path(), &["rm", "-r", "big"]).status.code(), Some(1), "there is nothing");
+}
+
+#[test]
+fn names_that_are_no_text_or_orders_to_a_terminal_are_deleted_and_told_as_they_can_be() {
+    let directory = place("minerva");
+    let name = OsStr::from_bytes(b"a\xff\x1b[2J\nminerva-ctl: b");
+    let remove = |options: &[&str]| {
+        let mut tool = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+        tool.current_dir(&directory).args(["--config", "minerva.toml", "rm"]).args(options);
+        tool.arg(name).output().expect("the tool")
+    };
+    let delete = |options: &[&str]| {
+        fs::write(directory.path().join(name), []).expect("a file");
+        remove(options)
+    };
+    let json = delete(&["--json", "--pace", "100"]);
+    assert_eq!(json.status.code(), Some(0), "{}", text(&json.stderr));
+    let line: serde_json::Value = serde_json::from_str(text(&json.stdout).trim()).expect("an object");
+    assert_eq!(line["path"], "a\u{FFFD}\x1b[2J\nminerva-ctl: b");
+    let shown = delete(&["--pace", "100"]);
+    assert_eq!(
+        text(&shown.stdout),
+        "a\u{FFFD}\u{FFFD}[2J\u{FFFD}minerva-ctl: b: 0 directories and 1 files deleted, 0 B\n"
+    );
+    assert!(!directory.path().join(name).exists());
+    // Of what is not there the error names it.
+    let missing = remove(&[]);
+    assert!(!text(&missing.stderr).contains('\x1b'), "{:?}", text(&missing.stderr));
 }
 
 /// A file system on a disk that a daemon watches, and a group for somebody else who reads it.

@@ -154,6 +154,8 @@ fn each_answer_is_json_where_that_is_asked_for() {
         (&[none, "reload"], 2, "error"),
         (&[none, "attach", "4294967"], 2, "error"),
         (&[none, "run", "--name", "..", "--", "true"], 2, "error"),
+        (&[none, "run", "--job", "", "--", "true"], 2, "error"),
+        (&[none, "run", "--job", "a\nb", "--", "true"], 2, "error"),
         (&["doctor", "--device", "nosuch"], 2, "error"),
         (&["restore"], 0, "knobs"),
         (&["replay", "absent"], 2, "error"),
