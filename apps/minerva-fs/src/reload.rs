@@ -112,9 +112,12 @@ impl Reloader {
             tenants.iter().filter(|tenant| tenant.has_left()).map(|tenant| tenant.name.clone()).collect();
         tenants.retain(|tenant| !tenant.has_left());
         let left = tenants.len();
+        for name in &gone {
+            // Before anybody is told that it has left, or it is named again.
+            pool::give_back(&config, name);
+        }
         drop(tenants);
         for name in gone {
-            pool::give_back(&config, &name);
             // A walk through all of its files, for which nobody else has to wait but who changes tenants.
             if let Err(error) = projects::undo(&config.stable.path, &name) {
                 eprintln!("minerva-fs: {name}'s files keep their project: {error:#}");
