@@ -43,13 +43,13 @@ impl CommandStatus {
     }
 }
 
-/// Whoever read standard output has gone, as `head` does when it has enough.
+/// Whoever read what is printed has gone, as `head` does when it has enough.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
 impl fmt::Display for Closed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nobody reads standard output any more")
+        f.write_str("nobody reads what is printed any more")
     }
 }
 
@@ -60,14 +60,23 @@ pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     styled(&printable(text))
 }
 
-/// Says something to people beside the results; as in [`text`], nothing of it is an order to the terminal.
+/// Says something to people beside the results; as in [`text`], nothing of it is an order to the terminal. Where nobody reads it the exit
+/// status still says how the command went.
 pub(crate) fn note(text: &str) {
-    eprintln!("minerva-ctl: {}", printable(text));
+    let _ = warning(&format!("minerva-ctl: {text}"));
 }
 
 /// A path for people. A name in it that others chose makes no line of its own.
 pub(crate) fn path(path: &Path) -> String {
     path.to_string_lossy().replace(char::is_control, "\u{FFFD}")
+}
+
+/// Prints a line to standard error, as [`text`] prints text.
+pub(crate) fn warning(line: &str) -> anyhow::Result<()> {
+    match writeln!(io::stderr(), "{}", printable(line)) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Closed.into()),
+        result => result.context("failed to write to standard error"),
+    }
 }
 
 /// The text with a mark in the place of each control character but those of lines and columns.

@@ -15,7 +15,7 @@ use parquet::schema::parser::parse_message_type;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 fn evaluate(file: &Path, options: &[&str]) -> Output {
@@ -168,8 +168,10 @@ fn a_constant_is_forecast_and_one_point_honestly_is_not() {
     let scores = scores(&one);
     assert!(scores.iter().all(|score| score["forecasts"] == 0 && score["why"].as_str().unwrap().starts_with("none: ")));
     for (name, text, why) in [
-        ("empty.csv", "", "it is empty; the first line names the columns"),
-        ("words.csv", "a,b\nx,y\n", "no column holds numbers besides the time; there are a, b"),
+        ("empty.csv", "", "empty.csv: it is empty; the first line names the columns"),
+        ("heads.csv", "time,rate\n", "heads.csv: it names the columns time, rate and has no rows"),
+        ("orders.csv", "a,\u{1b}[2Jb\nx,y\n", "no column holds numbers besides the time; there are a, \u{fffd}[2Jb"),
+        ("words.csv", "a,b\nx,y\n", "words.csv: no column holds numbers besides the time; there are a, b"),
         ("other.dat", "x", "it is no recording, and its name does not end in .csv, .tsv or .parquet"),
         ("broken.parquet", "PAR1 and no more PAR1", "failed to read"),
     ] {
@@ -179,6 +181,41 @@ fn a_constant_is_forecast_and_one_point_honestly_is_not() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && told.contains(why) && !told.contains("panicked"), "{name}: {told}");
     }
+}
+
+#[test]
+fn whoever_reads_findings_no_further_ends_it_as_a_signal_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("findings.csv");
+    // More than a pipe holds.
+    let columns: Vec<String> = (0..2_000).map(|column| format!("a_column_with_a_long_name_{column}")).collect();
+    let row = |cell: &str| format!("{}\n", vec![cell; columns.len()].join(","));
+    std::fs::write(&file, format!("{}\n{}{}{}", columns.join(","), row("1"), row("1"), row("x"))).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+    let mut child =
+        command.args(["forecast", "evaluate"]).arg(&file).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(141));
+}
+
+#[test]
+fn what_never_ends_is_not_read_and_what_no_model_takes_is_a_gap() {
+    let directory = tempfile::tempdir().unwrap();
+    let device = directory.path().join("zero.csv");
+    std::os::unix::fs::symlink("/dev/zero", &device).unwrap();
+    let output = evaluate(&device, &[]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && told.contains("zero.csv: it is a device and no file"), "{told}");
+    let large = directory.path().join("large.csv");
+    std::fs::write(&large, "load\n".to_owned() + &"7\n".repeat(100) + "1e300\n" + &"7\n".repeat(100)).unwrap();
+    let output = evaluate(&large, &["--json"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let expected = "large.csv:102: load: above 1e18, which no model takes; taken as a gap";
+    assert!(output.status.code() == Some(1) && told.contains(expected), "{told}");
+    assert_eq!(find(&scores(&output), "next step", "mean of 16")["mae"].as_f64(), Some(0.0));
+    let output = evaluate(&large, &["--step", "0s"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && told.contains("--step 0s is no step"), "{told}");
 }
 
 #[test]

@@ -13,15 +13,20 @@ use std::collections::BTreeMap;
 const TIME_NAMES: [&str; 8] = ["time", "timestamp", "date", "datetime", "ts", "t", "seconds", "wall_seconds"];
 /// Of a column of numbers this part of the cells at least are numbers.
 const NUMBERS_MIN: f64 = 0.5;
+/// No model takes more: squares of it would overflow.
+const LARGEST: f64 = 1e18;
 
 /// All series of a table.
 pub(super) fn all(table: &Table, arguments: &Arguments, problems: &mut Problems) -> anyhow::Result<Vec<Series>> {
     if table.columns.is_empty() {
         bail!("it is empty; the first line names the columns, and each further line is a row");
     }
+    if table.rows.is_empty() {
+        bail!("it names the columns {} and has no rows", listed(&table.columns));
+    }
     let index = |name: &str| {
         let found = table.columns.iter().position(|column| column.eq_ignore_ascii_case(name));
-        found.ok_or_else(|| anyhow::anyhow!("there is no column {name}; there are {}", table.columns.join(", ")))
+        found.ok_or_else(|| anyhow::anyhow!("there is no column {name}; there are {}", listed(&table.columns)))
     };
     let time = match &arguments.time {
         Some(name) => Some(index(name)?),
@@ -34,7 +39,7 @@ pub(super) fn all(table: &Table, arguments: &Arguments, problems: &mut Problems)
         values = (0..table.columns.len()).filter(|column| !is_used(column) && is_of_numbers(table, *column)).collect();
     }
     if values.is_empty() {
-        bail!("no column holds numbers besides the time; there are {}", table.columns.join(", "));
+        bail!("no column holds numbers besides the time; there are {}", listed(&table.columns));
     }
     let step = arguments.step.map(|step| step.as_secs_f64());
     let mut by_group: BTreeMap<String, Vec<&(u64, Vec<Cell>)>> = BTreeMap::new();
@@ -62,6 +67,21 @@ pub(super) fn all(table: &Table, arguments: &Arguments, problems: &mut Problems)
     Ok(found)
 }
 
+/// The names of the first columns; of a file that is no table they may be many, and long.
+fn listed(columns: &[String]) -> String {
+    const COLUMNS: usize = 20;
+    const CHARACTERS: usize = 40;
+    let short = |name: &String| match name.char_indices().nth(CHARACTERS) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.clone(),
+    };
+    let mut names: Vec<String> = columns.iter().take(COLUMNS).map(short).collect();
+    if columns.len() > COLUMNS {
+        names.push(format!("and {} more", columns.len() - COLUMNS));
+    }
+    names.join(", ")
+}
+
 fn is_of_numbers(table: &Table, column: usize) -> bool {
     let cells = table.rows.iter().filter_map(|(_, cells)| cells.get(column)).filter(|cell| **cell != Cell::Empty);
     let (numbers, all) = cells.fold((0.0, 0.0), |(numbers, all), cell| {
@@ -81,7 +101,8 @@ fn text(cell: Option<&Cell>) -> String {
 /// A value that can be forecast; what is none is a gap.
 fn number(line: u64, cell: Option<&Cell>, name: &str, problems: &mut Problems) -> f64 {
     let why = match cell {
-        Some(Cell::Number(number)) if number.is_finite() && *number >= 0.0 => return *number,
+        Some(Cell::Number(number)) if (0.0..=LARGEST).contains(number) => return *number,
+        Some(Cell::Number(number)) if *number > LARGEST && number.is_finite() => "above 1e18, which no model takes",
         Some(Cell::Number(number)) if *number < 0.0 && number.is_finite() => "a negative number",
         Some(Cell::Number(_)) => "not a finite number",
         Some(Cell::Text(_)) => "no number",

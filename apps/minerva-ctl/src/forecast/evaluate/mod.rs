@@ -20,7 +20,7 @@ mod table;
 
 use crate::arguments::Evaluated as Arguments;
 use crate::output::{self, CommandStatus};
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use days::Binned;
 use score::{Board, Score};
 use series::{Problems, Series};
@@ -50,19 +50,23 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<CommandSt
     {
         bail!("the report cannot be written into {}: there is no such folder; make it first", folder.display());
     }
+    if arguments.step.is_some_and(|step| step.is_zero()) {
+        bail!("--step 0s is no step: write how long one is, or leave --step away for the median time from row to row");
+    }
     let mut problems = Problems::of(&arguments.file);
     let all = match table::read(&arguments.file)? {
-        Some(table) => columns::all(&table, arguments, &mut problems)?,
+        Some(table) => columns::all(&table, arguments, &mut problems)
+            .with_context(|| format!("failed to use {}", arguments.file.display()))?,
         None => recording::read(&arguments.file, arguments.step.map(|step| step.as_secs_f64()), &mut problems)?,
     };
     for line in problems.lines() {
-        eprintln!("{line}");
+        output::warning(&line)?;
     }
     if arguments.by.is_none() && problems.begins_again_often() {
         let file = arguments.file.display();
-        eprintln!(
+        output::warning(&format!(
             "{file}: are these several series, one after the other? Name the column that tells them apart: --by COLUMN"
-        );
+        ))?;
     }
     if all.is_empty() {
         bail!("{} holds no series: nobody did any I/O in it", arguments.file.display());

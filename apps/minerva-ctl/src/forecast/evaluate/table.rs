@@ -5,6 +5,7 @@ use minerva_sim_workload::trace::guarded_parquet;
 use parquet::record::Field;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -35,7 +36,7 @@ impl Cell {
 /// Reads a file by its name's end; `None` if it is neither.
 pub(super) fn read(path: &Path) -> anyhow::Result<Option<Table>> {
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().to_lowercase());
-    let open = || File::open(path).with_context(|| format!("failed to open {}", path.display()));
+    let open = || open(path).with_context(|| format!("failed to open {}", path.display()));
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     if ends(&[".parquet", ".pq"]) {
         return parquet(open()?).with_context(|| format!("failed to read {}", path.display())).map(Some);
@@ -47,6 +48,16 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Option<Table>> {
         return csv(open()?, path).map(Some);
     }
     Ok(None)
+}
+
+/// Opens a file or a pipe. A device may have no end, and all of a table is held.
+fn open(path: &Path) -> anyhow::Result<File> {
+    let file = File::open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_char_device() || kind.is_block_device() {
+        bail!("it is a device and no file; copy what it holds into a file first");
+    }
+    Ok(file)
 }
 
 fn csv(mut input: impl Read, path: &Path) -> anyhow::Result<Table> {
