@@ -38,6 +38,7 @@ mod freezer;
 mod groups;
 mod left_behind;
 mod md;
+mod output;
 mod pace;
 mod processes;
 mod processor_use;

@@ -119,8 +119,9 @@ impl Run {
         } else if self.state != BackgroundState::Failed {
             self.state = if self.is_running { BackgroundState::Running } else { BackgroundState::Waiting };
         }
-        if self.state.is_over() && !self.is_alive {
-            self.clean_up();
+        if self.state.is_over() && !self.is_alive && !self.clean_up() {
+            // What a command leaves running (setsid(1)) is ended with it, as systemd does with a service's: nobody would pace it.
+            let _ = self.freezer.kill();
         }
     }
 

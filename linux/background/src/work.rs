@@ -3,10 +3,11 @@
 use crate::directories::{Ended, QueueDirectories, read, replace};
 use crate::error::WorkError;
 use crate::freezer::Freezer;
+use crate::output::Kept;
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
 use crate::{balance, defragment, delete_all, md, scrub, snapshot, trim};
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -68,8 +69,9 @@ fn command(worker: &Worker) -> Result<(), WorkError> {
     // Before it begins, so that it is never begun twice by mistake.
     replace(&place.state.join("begun"), &(), true)?;
     let path = place.state.join("output");
-    let output = File::options().create(true).append(true).open(&path).map_err(WorkError::io("open", &path))?;
-    let errors = output.try_clone().map_err(WorkError::io("open", &path))?;
+    let (reader, output) = std::io::pipe().map_err(WorkError::io("make a pipe to", &path))?;
+    let errors = output.try_clone().map_err(WorkError::io("make a pipe to", &path))?;
+    let kept = Kept::begin(&path, reader)?;
     let program = spec.command.first().cloned().unwrap_or_default();
     let mut command = Command::new(&program);
     command.args(spec.command.iter().skip(1)).current_dir(&spec.path);
@@ -77,6 +79,8 @@ fn command(worker: &Worker) -> Result<(), WorkError> {
         Ok(child) => child,
         Err(error) => return failed(format!("{program} could not be started: {error}")),
     };
+    // It holds the pipe's other end, which only the command and what it starts are to have.
+    drop(command);
     let (began, before) = (Instant::now(), spec.position);
     let status = loop {
         match child.try_wait() {
@@ -90,6 +94,7 @@ fn command(worker: &Worker) -> Result<(), WorkError> {
             Err(error) => return failed(format!("{program} could not be waited for: {error}")),
         }
     };
+    kept.wait();
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
         (Some(code), _) => failed(format!("{program} ended with status {code}; see {}", path.display())),

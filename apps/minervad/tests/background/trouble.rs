@@ -38,6 +38,23 @@ fn work_whose_tree_or_process_vanishes_ends_with_a_sentence_and_the_next_goes_on
 }
 
 #[test]
+fn what_a_command_leaves_running_is_ended_with_it() {
+    let Some(filled) = filled(&["mkfs.ext4", "-q", "-F"]) else { return };
+    let left = filled.mounted.join("left");
+    let daemon = filled.bed.start();
+    daemon.pass_slices(3);
+    let script = format!("setsid sleep 1000 > /dev/null 2>&1 & echo $! > {}", left.display());
+    let command = vec!["sh".to_owned(), "-c".to_owned(), script];
+    add(&daemon, v1::AddBackgroundRequest { command, ..request("leaves", "command", &filled.mounted) }).expect("taken");
+    until_state(&daemon, "leaves", "done");
+    let pid = fs::read_to_string(&left).expect("a number");
+    let command = format!("/proc/{}/cmdline", pid.trim());
+    daemon.until("it is gone", || !fs::read_to_string(&command).is_ok_and(|line| line.contains("sleep")));
+    let group = filled.bed.root().join(&filled.bed.name).join("background-b1");
+    daemon.until("so is its group", || !group.exists());
+}
+
+#[test]
 fn work_that_must_not_be_stopped_goes_on_beside_others_and_is_removed_all_the_same() {
     let Some(mut filled) = filled(&["mkfs.ext4", "-q", "-F"]) else { return };
     let count = filled.mounted.join("count");
