@@ -180,6 +180,41 @@ fn mapped_memory_and_the_file_are_one() {
 }
 
 #[test]
+fn no_program_is_sent_what_a_mapping_has_replaced() {
+    on_both(|tree| {
+        let path = tree.join("sent");
+        fs::write(&path, vec![b'x'; 8192]).unwrap();
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let sent = |from: &File| {
+            let mut to = tempfile::tempfile().unwrap();
+            rustix::fs::sendfile(&to, from, Some(&mut 4096), 4096).map(|_| {
+                let mut data = Vec::new();
+                to.rewind().unwrap();
+                to.read_to_end(&mut data).unwrap();
+                data
+            })
+        };
+        // Whoever is refused reads and writes, as sendfile(2) says.
+        let is_right = |data: Result<Vec<u8>, Errno>, byte| match data {
+            Ok(data) => data == vec![byte; 4096],
+            Err(error) => error == Errno::INVAL,
+        };
+        assert!(is_right(sent(&file), b'x'));
+        let both = rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE;
+        // SAFETY: a new mapping of 8192 bytes of a file of that length; it is used below and unmapped once.
+        let memory = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), 8192, both, rustix::mm::MapFlags::SHARED, &file, 0).unwrap()
+        };
+        // SAFETY: within the mapping.
+        unsafe { memory.cast::<u8>().add(4096).write_bytes(b'm', 4096) };
+        // SAFETY: the mapping, and nobody uses it after this.
+        unsafe { rustix::mm::munmap(memory, 8192) }.unwrap();
+        assert!(is_right(sent(&file), b'm'), "what was there before");
+        assert_eq!(sent(&File::open(&path).unwrap()).unwrap(), vec![b'm'; 4096], "a descriptor that only reads");
+    });
+}
+
+#[test]
 fn locks_keep_others_out() {
     on_both(|tree| {
         let path = tree.join("locked");

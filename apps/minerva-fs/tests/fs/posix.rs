@@ -83,8 +83,10 @@ fn fsx_finds_nothing() {
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1_u64);
     let (place, _service) = place_for_others();
     let settings = place.folder.path().join("fsx.toml");
+    // Not `sendfile`, which is refused of descriptors that may write (`no_program_is_sent_what_a_mapping_has_replaced`), and for which
+    // fsx then waits for ever.
     let weights = "[weights]\nclose_open = 2\ninvalidate = 1\nmapread = 10\nmapwrite = 10\nread = 10\nwrite = 10\ntruncate = 4\nfsync = 0.2\n\
-                   fdatasync = 0.2\nposix_fallocate = 2\npunch_hole = 2\nsendfile = 2\nposix_fadvise = 1\ncopy_file_range = 2\n";
+                   fdatasync = 0.2\nposix_fallocate = 2\npunch_hole = 2\nposix_fadvise = 1\ncopy_file_range = 2\n";
     std::fs::write(&settings, weights).unwrap();
     for tree in [place.temporary(), place.stable()] {
         let mut command = Command::new(&tool);

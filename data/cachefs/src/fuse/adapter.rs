@@ -335,9 +335,14 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         offset: u64,
         size: u32,
         _flags: OpenFlags,
-        _owner: Option<LockOwner>,
+        owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        // Read(2) names the owner of locks; what fills the page cache of FUSE, for sendfile(2) and splice(2), does not. Mappings are of the
+        // file below, so that what is written through them would never reach that cache: callers are sent to read(2).
+        if handle.0 & WITH_KERNEL != 0 && owner.is_none() {
+            return reply.error(Errno::EINVAL);
+        }
         let mut buffer = vec![0; size as usize];
         match self.inner.read(number(handle), offset, &mut buffer) {
             Ok(read) => reply.data(&buffer[..read]),
