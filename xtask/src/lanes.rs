@@ -41,8 +41,8 @@ pub(crate) struct Plan<'a> {
 
 /// Runs all of it, even when something fails; titles of the steps that failed, with one for all programs.
 ///
-/// A few programs that fail while something else runs are run once more, alone: on a loaded machine a test of the kernel can miss
-/// what it waits for. What fails then has failed; what passes then is named at the end, so that it is not forgotten.
+/// Of a few programs that fail while something else runs the tests that failed are run once more, alone: on a loaded machine a test
+/// of the kernel can miss what it waits for. What fails then has failed; what passes then is named at the end, so that it is not forgotten.
 ///
 /// Errors: something cannot be started.
 pub(crate) fn run(plan: Plan<'_>, skips: &mut Skips) -> Result<Vec<&'static str>> {
@@ -68,7 +68,7 @@ pub(crate) fn run(plan: Plan<'_>, skips: &mut Skips) -> Result<Vec<&'static str>
         lane.take_steps(sharing_steps)?;
         lane.run_waiting(&waiting)?;
         let lanes = [lane, joined(beside)?, joined(compiler)?];
-        let programs: Vec<_> = lanes.iter().flat_map(|lane| lane.failed.iter().copied()).collect();
+        let programs: Vec<_> = lanes.iter().flat_map(|lane| lane.failed.iter()).collect();
         let mut again = Lane::new(path, show);
         let passed = again.passed_alone(&programs)?;
         let mut failed: Vec<_> = lanes.iter().flat_map(|lane| lane.failed_steps.iter().copied()).collect();
@@ -98,8 +98,8 @@ struct Lane<'a> {
     path: &'a OsStr,
     show: Show<'a>,
     skips: Skips,
-    /// Programs that failed.
-    failed: Vec<&'a TestProgram>,
+    /// Programs that failed, with the names of the tests that did; none where the program does not say.
+    failed: Vec<(&'a TestProgram, Vec<String>)>,
     /// Steps that failed.
     failed_steps: Vec<&'static str>,
 }
@@ -110,42 +110,44 @@ impl<'a> Lane<'a> {
     }
 
     fn run_all(&mut self, programs: &[&'a TestProgram], gives_way: bool) -> Result<()> {
-        programs.iter().try_for_each(|program| self.run(program, gives_way))
+        programs.iter().try_for_each(|program| self.run(program, gives_way, &[]))
     }
 
     /// Runs what no other thread has begun.
     fn run_waiting(&mut self, waiting: &Mutex<std::vec::IntoIter<&'a TestProgram>>) -> Result<()> {
         // Nothing panics while it holds the lock, and if it did, the list would still be whole.
         while let Some(program) = { waiting.lock().unwrap_or_else(PoisonError::into_inner).next() } {
-            self.run(program, true)?;
+            self.run(program, true, &[])?;
         }
         Ok(())
     }
 
-    /// Runs those that failed beside others once more, if they are few, and says what became of each; whether all passed.
-    fn passed_alone(&mut self, failed: &[&'a TestProgram]) -> Result<bool> {
+    /// Runs what failed beside others once more, if it is of few programs, and says what became of each; whether all passed.
+    fn passed_alone(&mut self, failed: &[&(&'a TestProgram, Vec<String>)]) -> Result<bool> {
         let is_retried = failed.len() <= RETRIED_MAX;
-        if is_retried {
-            self.run_all(failed, false)?;
+        for (program, tests) in failed.iter().filter(|_| is_retried) {
+            self.run(program, false, tests)?;
         }
-        let still = if is_retried { &self.failed[..] } else { failed };
-        for &program in failed {
-            let is_still = still.iter().any(|&one| std::ptr::eq(one, program));
+        let mut are_passed = true;
+        for (program, _) in failed {
+            let is_still = !is_retried || self.failed.iter().any(|(one, _)| std::ptr::eq(*one, *program));
+            are_passed &= !is_still;
             let outcome = if is_still { "FAILED" } else { "failed beside others, passed alone" };
             (self.show)(&format!("> {}: {outcome}\n", program.title()));
         }
-        Ok(still.is_empty())
+        Ok(are_passed)
     }
 
-    /// Runs one. What it prints is shown when it is over, so that lines of two never mix.
-    fn run(&mut self, program: &'a TestProgram, gives_way: bool) -> Result<()> {
+    /// Runs one, or of it the tests of these names. What it prints is shown when it is over, so that lines of two never mix.
+    fn run(&mut self, program: &'a TestProgram, gives_way: bool, tests: &[String]) -> Result<()> {
         let begun = Instant::now();
         let mut command = if gives_way { program.nice_command() } else { program.command() };
+        command.args(tests).args((!tests.is_empty()).then_some("--exact"));
         command.env("PATH", self.path).env(BUILT, root().join("target/debug/xtask"));
         let (passed, said) = self.skips.test(&mut command)?;
         // What passing tests print would only hide what failing ones do.
         self.tell(&program.title(), passed, begun, if passed { "" } else { &said });
-        self.failed.extend((!passed).then_some(program));
+        self.failed.extend((!passed).then(|| (program, failed_tests(&said))));
         Ok(())
     }
 
@@ -163,6 +165,12 @@ impl<'a> Lane<'a> {
         let outcome = if passed { "passed" } else { "FAILED" };
         (self.show)(&format!("> {title}: {outcome}, {:.1} s\n{said}", begun.elapsed().as_secs_f64()));
     }
+}
+
+/// The names that a program of tests lists at its end.
+fn failed_tests(said: &str) -> Vec<String> {
+    let Some((_, list)) = said.rsplit_once("\nfailures:\n") else { return Vec::new() };
+    list.lines().map_while(|line| line.strip_prefix("    ")).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -222,6 +230,15 @@ mod tests {
         assert!(said.lock().expect("no panic").ends_with("> lab: once: failed beside others, passed alone\n"));
         assert_eq!(run_all(&[program(scratch.path(), "lab", "always", "exit 1")]), ["programs of tests"]);
         assert!(said.lock().expect("no panic").ends_with("> lab: always: FAILED\n"));
+        // Of one that names its tests, those that failed are all that is run again.
+        let path = scratch.path().display();
+        let script = format!("echo $* >> {path}/named.said; mkdir {path}/named.begun || exit 0");
+        let script = format!(
+            "{script}; printf '\\nfailures:\\n\\n---- a::b stdout ----\\n\\nfailures:\\n    a::b\\n    c\\n\\nend\\n'; exit 1"
+        );
+        assert!(run_all(&[program(scratch.path(), "lab", "named", &script)]).is_empty());
+        let said_twice = std::fs::read_to_string(scratch.path().join("named.said")).expect("what it was told");
+        assert_eq!(said_twice, "--quiet --show-output\n--quiet --show-output a::b c --exact\n");
         let many = ["a", "b", "c", "d"].map(|name| program(scratch.path(), "lab", name, &once(name)));
         assert_eq!(run_all(&many), ["programs of tests"], "more than a few: not by chance");
     }

@@ -1,20 +1,20 @@
 //! All forecasts of a host: slices in, outlooks out, with bounded work a slice.
 
+mod basis;
 mod families;
 mod gone;
 mod models;
 mod next_slices;
 mod nouns;
 mod sessions;
-mod standing;
 mod tenants;
 mod work;
 
+pub use basis::{NextSlice, Source};
 pub use families::Family;
 pub use models::check;
 pub use nouns::COVERAGE_PERMILLE;
 pub use sessions::SessionOutlook;
-pub use standing::{NextSlice, Source};
 pub use tenants::TenantOutlook;
 
 use crate::arima::Workspace;

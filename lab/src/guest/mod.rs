@@ -34,7 +34,6 @@ pub use error::GuestError;
 pub use kernel::GuestKernel;
 pub use lossy_disk::{LossyDisk, PowerCut};
 
-use crate::lifetime::die_with_this_thread;
 use folder::{GuestFolder, PREFIX, sweep, tail};
 use machine::Machine;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -333,7 +332,7 @@ impl<'a> GuestBuilder<'a> {
         let errors = place.at("qemu");
         let errors = File::create(&errors).map_err(GuestError::at("make", &errors))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        die_with_this_thread(&mut command);
+        crate::lifetime::die_with_this_thread(&mut command);
         Ok(command)
     }
 

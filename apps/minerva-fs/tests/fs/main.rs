@@ -14,6 +14,7 @@ mod every_step;
 mod guest_doctor;
 mod guest_role;
 mod kill;
+mod mapped;
 mod metrics;
 mod operations;
 mod permissions;

@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The service with both trees mounted, and what is promised of each, also of memory that the kernel writes by itself.
-fn on_both(work: impl Fn(&Path)) {
+pub(crate) fn on_both(work: impl Fn(&Path)) {
     let place = PoolFolder::new("");
     let service = place.serve();
     for tree in [place.temporary(), place.stable()] {
@@ -148,69 +148,6 @@ fn appends_of_several_go_to_the_end() {
         let data = fs::read(&path).unwrap();
         assert_eq!(data.len(), 4 * 200 * 100);
         assert!(data.chunks(100).all(|record| record.iter().all(|byte| *byte == record[0])), "a record was torn");
-    });
-}
-
-#[test]
-fn mapped_memory_and_the_file_are_one() {
-    on_both(|tree| {
-        let path = tree.join("mapped");
-        fs::write(&path, vec![b'x'; 8192]).unwrap();
-        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-        let flags = rustix::mm::MapFlags::SHARED;
-        let both = rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE;
-        // SAFETY: a new mapping of 8192 bytes of a file of that length; it is used below and unmapped once.
-        let memory =
-            unsafe { rustix::mm::mmap(std::ptr::null_mut(), 8192, both, flags, &file, 0) }.unwrap().cast::<u8>();
-        // SAFETY: within the mapping.
-        unsafe { memory.add(5000).write(b'm') };
-        // SAFETY: the mapping.
-        unsafe { rustix::mm::msync(memory.cast(), 8192, rustix::mm::MsyncFlags::SYNC) }.unwrap();
-        let mut byte = [0];
-        file.read_exact_at(&mut byte, 5000).unwrap();
-        assert_eq!(&byte, b"m");
-        file.write_all_at(b"w", 100).unwrap();
-        // SAFETY: within the mapping.
-        assert_eq!(unsafe { memory.add(100).read_volatile() }, b'w');
-        assert_eq!(fs::read(&path).unwrap()[5000], b'm');
-        drop(file);
-        // SAFETY: the mapping, and nobody uses it after this.
-        unsafe { rustix::mm::munmap(memory.cast(), 8192) }.unwrap();
-    });
-}
-
-#[test]
-fn no_program_is_sent_what_a_mapping_has_replaced() {
-    on_both(|tree| {
-        let path = tree.join("sent");
-        fs::write(&path, vec![b'x'; 8192]).unwrap();
-        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
-        let sent = |from: &File| {
-            let mut to = tempfile::tempfile().unwrap();
-            rustix::fs::sendfile(&to, from, Some(&mut 4096), 4096).map(|_| {
-                let mut data = Vec::new();
-                to.rewind().unwrap();
-                to.read_to_end(&mut data).unwrap();
-                data
-            })
-        };
-        // Whoever is refused reads and writes, as sendfile(2) says.
-        let is_right = |data: Result<Vec<u8>, Errno>, byte| match data {
-            Ok(data) => data == vec![byte; 4096],
-            Err(error) => error == Errno::INVAL,
-        };
-        assert!(is_right(sent(&file), b'x'));
-        let both = rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE;
-        // SAFETY: a new mapping of 8192 bytes of a file of that length; it is used below and unmapped once.
-        let memory = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), 8192, both, rustix::mm::MapFlags::SHARED, &file, 0).unwrap()
-        };
-        // SAFETY: within the mapping.
-        unsafe { memory.cast::<u8>().add(4096).write_bytes(b'm', 4096) };
-        // SAFETY: the mapping, and nobody uses it after this.
-        unsafe { rustix::mm::munmap(memory, 8192) }.unwrap();
-        assert!(is_right(sent(&file), b'm'), "what was there before");
-        assert_eq!(sent(&File::open(&path).unwrap()).unwrap(), vec![b'm'; 4096], "a descriptor that only reads");
     });
 }
 

@@ -2,8 +2,6 @@
 
 use super::{Ran, fed, place, sim};
 use expect_test::{Expect, expect};
-use std::fs::File;
-use std::process::{Child, Command, Stdio};
 
 /// Runs the program on a file of this name and content.
 fn on(name: &str, content: &[u8], arguments: &[&str]) -> Ran {
@@ -398,21 +396,4 @@ fn a_trace_is_not_written_over_itself() {
         minerva-sim: cannot write the trace nowhere/t.parquet: No such file or directory (os error 2)
     "#]]
     .assert_eq(&nowhere.refusal());
-}
-
-#[test]
-fn output_that_nobody_takes_ends_it_without_a_panic() {
-    let (reader, closed) = std::io::pipe().expect("a pipe");
-    drop(reader);
-    let ends = |out: Stdio| {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_minerva-sim"));
-        program.args(["reproduce", "background", "--traces", "absent"]).stdout(out).stderr(Stdio::piped());
-        let ended = program.spawn().and_then(Child::wait_with_output).expect("the program");
-        (ended.status.code(), String::from_utf8(ended.stderr).expect("UTF-8"))
-    };
-    assert_eq!(ends(closed.into()), (Some(141), String::new()));
-    let full = File::options().write(true).open("/dev/full").expect("a disk without room");
-    let (code, said) = ends(full.into());
-    assert!(said.starts_with("minerva-sim: failed to write to standard output: No space left"), "{said}");
-    assert_eq!(code, Some(2));
 }

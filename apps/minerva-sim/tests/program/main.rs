@@ -7,6 +7,7 @@ mod bad_input;
 mod jobs;
 mod reproduce;
 mod traces;
+mod unread;
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The next slice of all tenants at once: what it is told from lies side by side, so that no tenant's state, of some 25 KiB each, has to
 //! be fetched to ask the trees and to tell what they say.
 
-use super::standing::{NextSlice, Standing};
+use super::basis::{Basis, NextSlice};
 use super::tenants::Tenant;
 use super::{Forecaster, Key, SILENT_SLICES};
 use crate::boosting::{BLOCK, Block};
@@ -12,7 +12,7 @@ use crate::host::{Answer, Learner};
 pub(super) struct NextSlices {
     /// In order; and of each tenant how its own forecasts stand, and what the trees say where they were asked.
     keys: Vec<Key>,
-    standings: Vec<Standing>,
+    told_from: Vec<Basis>,
     answers: Vec<Option<Answer>>,
     /// Rows about which the trees are asked, and whose they are, as places among the keys.
     blocks: Vec<Block>,
@@ -29,7 +29,7 @@ impl NextSlices {
     pub(super) fn begin(&mut self) {
         std::mem::swap(&mut self.keys, &mut self.keys_before);
         self.keys.clear();
-        self.standings.clear();
+        self.told_from.clear();
         self.asked.clear();
         self.blocks.iter_mut().for_each(Block::clear);
         (self.cursor, self.is_current) = (0, false);
@@ -61,7 +61,7 @@ impl NextSlices {
             self.asked.push(self.keys.len());
         }
         self.keys.push(key);
-        self.standings.push(tenant.standing());
+        self.told_from.push(tenant.basis());
     }
 
     /// That was all of them.
@@ -86,7 +86,7 @@ impl NextSlices {
     fn told(&self, key: Key, learner: &Learner) -> Option<NextSlice> {
         let at = self.keys.binary_search(&key).ok().filter(|_| self.is_current)?;
         let answer = self.answers[at]?;
-        Some(self.standings[at].next_slice(answer.told(learner.mean_percent())))
+        Some(self.told_from[at].next_slice(answer.told(learner.mean_percent())))
     }
 }
 

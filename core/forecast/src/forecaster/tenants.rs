@@ -1,8 +1,8 @@
 //! One tenant's state: about 9 kB, most of it the two series of rates.
 
+use super::basis::{Basis, NextSlice, Source};
 use super::families::{Families, Family};
 use super::sessions::{Session, SessionOutlook, Sessions};
-use super::standing::{NextSlice, Source, Standing};
 use crate::host::{Answer, Learner};
 use crate::number::quantity;
 use crate::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
@@ -219,20 +219,20 @@ impl Tenant {
     }
 
     /// How its forecasts stand.
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn basis(&self) -> Basis {
         let instead_of_trees = self.instead_of_trees();
         let skill = match instead_of_trees {
             Some((_, Source::Series)) => self.series.told(),
             _ => self.skill.told(),
         };
-        Standing { instead_of_trees, skill, reach: self.features.reach(), interval: self.interval }
+        Basis { instead_of_trees, skill, reach: self.features.reach(), interval: self.interval }
     }
 
     pub(super) fn next_slice(&self, learner: &Learner) -> NextSlice {
-        let standing = self.standing();
+        let basis = self.basis();
         match &self.row {
-            Some(row) => standing.of_log(self.log(row, None, learner)),
-            None => standing.of_log(0.0),
+            Some(row) => basis.of_log(self.log(row, None, learner)),
+            None => basis.of_log(0.0),
         }
     }
 

@@ -40,9 +40,9 @@ pub struct NextSlice {
     pub source: Source,
 }
 
-/// How a tenant's forecasts stand after a slice: all that its next slice is told from beside the trees' answer.
+/// After a slice, all that its next slice is told from beside the trees' answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct Basis {
     /// What is told in place of the trees' answer, because it did better lately.
     pub(super) instead_of_trees: Option<(f64, Source)>,
     /// Of whoever speaks, as [`NextSlice::skill`].
@@ -52,7 +52,7 @@ pub(super) struct Standing {
     pub(super) interval: IntervalMeter,
 }
 
-impl Standing {
+impl Basis {
     /// The next slice, given what the trees tell of it as log1p of bytes a second.
     pub(super) fn next_slice(&self, told: f32) -> NextSlice {
         self.of_log(f64::from(FeatureState::within(self.reach, told)))
