@@ -145,6 +145,8 @@ impl<'a> Lane<'a> {
         command.args(tests).args((!tests.is_empty()).then_some("--exact"));
         command.env("PATH", self.path).env(BUILT, root().join("target/debug/xtask"));
         let (passed, said) = self.skips.test(&mut command)?;
+        // A name that no test has would pass.
+        let passed = passed && (tests.is_empty() || said.contains(&format!("running {} test", tests.len())));
         // What passing tests print would only hide what failing ones do.
         self.tell(&program.title(), passed, begun, if passed { "" } else { &said });
         self.failed.extend((!passed).then(|| (program, failed_tests(&said))));
@@ -232,13 +234,19 @@ mod tests {
         assert!(said.lock().expect("no panic").ends_with("> lab: always: FAILED\n"));
         // Of one that names its tests, those that failed are all that is run again.
         let path = scratch.path().display();
-        let script = format!("echo $* >> {path}/named.said; mkdir {path}/named.begun || exit 0");
+        let script =
+            format!("echo $* >> {path}/named.said; mkdir {path}/named.begun || {{ cat {path}/named.again; exit 0; }}");
         let script = format!(
             "{script}; printf '\\nfailures:\\n\\n---- a::b stdout ----\\n\\nfailures:\\n    a::b\\n    c\\n\\nend\\n'; exit 1"
         );
+        std::fs::write(scratch.path().join("named.again"), "running 2 tests\n").expect("what it says then");
         assert!(run_all(&[program(scratch.path(), "lab", "named", &script)]).is_empty());
         let said_twice = std::fs::read_to_string(scratch.path().join("named.said")).expect("what it was told");
         assert_eq!(said_twice, "--quiet --show-output\n--quiet --show-output a::b c --exact\n");
+        // Names that it does not know prove nothing.
+        std::fs::write(scratch.path().join("named.again"), "running 0 tests\n").expect("what it says then");
+        std::fs::remove_dir(scratch.path().join("named.begun")).expect("begun");
+        assert_eq!(run_all(&[program(scratch.path(), "lab", "named", &script)]), ["programs of tests"]);
         let many = ["a", "b", "c", "d"].map(|name| program(scratch.path(), "lab", name, &once(name)));
         assert_eq!(run_all(&many), ["programs of tests"], "more than a few: not by chance");
     }
