@@ -30,7 +30,7 @@ mod value;
 
 pub use blk::{
     BlkConfig, BlkDeviceSettings, BlkServerSettings, CpuSet, DEVICE_OTHER, VM_DISK_NAME_FORM, VmDiskSettings,
-    attach_lines, blk_default_file, is_vm_disk_name, load_blk, parse_blk,
+    attach_lines, blk_default_file, contract_ranges, is_vm_disk_name, load_blk, parse_blk,
 };
 pub use fs::{
     FsConfig, FsServerSettings, FsTenantSettings, MACHINE_IDS, MigrationSettings, PoolUnit, SecondAccount,

@@ -53,6 +53,7 @@ impl Listening {
             check_directory(parent).with_context(context)?;
         }
         let lock = lock(path)?;
+        // As the daemon's `socket_path`; the agent, which is for guests, is linked with nothing that observes a host.
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => fs::remove_file(path).with_context(context)?,
             Ok(_) => {

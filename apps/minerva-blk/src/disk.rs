@@ -5,18 +5,12 @@ use minerva_blk::tag::{TAG_MAX, TAG_MIN, TagBounds};
 use minerva_blk::{ContractTerms, HangUp, VmTerms};
 use minerva_blocksched::{Contract, FlowParameters, Promise, SchedulerName, UNIT_BYTES};
 use minerva_config::VmDiskSettings;
-use minerva_model::{DiskReport, DiskSettings, DiskTerms, Nanos};
-use std::ops::RangeInclusive;
+use minerva_config::contract_ranges::{BURST_BYTES, DELAY, RATE_BYTES_PER_SECOND_MAX, REQUEST_BYTES};
+use minerva_model::{DiskReport, DiskSettings, DiskTerms};
 
 /// Neither set by `minervad` nor by the operator.
 pub(crate) const NEUTRAL: u32 = 100;
 const WEIGHT_MAX: u32 = 10_000;
-// The ranges of the file's keys: what is set and kept is read at the next start.
-const RATE_MAX: u64 = 1 << 50;
-const BURST_BYTES: RangeInclusive<u64> = 4096..=1 << 40;
-const DELAY_MIN: Nanos = Nanos::from_millis(1);
-const DELAY_MAX: Nanos = Nanos::from_secs(60);
-const REQUEST_BYTES: RangeInclusive<u64> = 512..=8 << 20;
 
 /// As the file has it.
 pub(crate) fn settings_of(name: &str, disk: &VmDiskSettings) -> DiskSettings {
@@ -112,12 +106,11 @@ fn check(terms: &DiskTerms) -> anyhow::Result<()> {
         bail!("the limit of {limit} bytes a second is below the rate of {rate} that is promised; raise it");
     }
     let rates = [terms.rate_bytes_per_second, terms.limit_bytes_per_second];
-    if let Some(rate) = rates.into_iter().flatten().find(|rate| *rate > RATE_MAX) {
+    if let Some(rate) = rates.into_iter().flatten().find(|rate| *rate > RATE_BYTES_PER_SECOND_MAX) {
         bail!("a rate or a limit is at most 1024TiB a second, and {rate} bytes are more");
     }
-    let is_in_range = BURST_BYTES.contains(&burst_bytes)
-        && (DELAY_MIN..=DELAY_MAX).contains(&delay)
-        && REQUEST_BYTES.contains(&request_bytes);
+    let is_in_range =
+        BURST_BYTES.contains(&burst_bytes) && DELAY.contains(&delay) && REQUEST_BYTES.contains(&request_bytes);
     if !is_in_range {
         bail!("a contract has a burst of 4KiB to 1TiB, a delay of 1ms to 1m, and requests of 512B to 8MiB");
     }

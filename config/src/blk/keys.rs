@@ -1,13 +1,12 @@
 //! Every key of `blk.toml`. Rows as in `crate::keys`.
 
+use super::contract_ranges::{BURST_BYTES, DELAY, RATE_BYTES_PER_SECOND_MAX, REQUEST_BYTES};
 use super::cpus::CPUS_FORM;
 use super::{BlkDeviceSettings, BlkServerSettings, QUEUES_MAX, VmDiskSettings};
 use crate::forms::{PATH_FORM, absolute, group_name, show_path};
 use crate::key::{Key, Kind, show_duration, show_size, show_text};
 use minerva_blocksched::{SchedulerName, TAG_DEPTH_MAX};
 use minerva_model::Nanos;
-
-const RATE_MAX: u64 = 1 << 50;
 
 /// The names of the catalogue, which is the only list of them.
 const SCHEDULERS: [&str; SchedulerName::ALL.len()] = {
@@ -169,28 +168,28 @@ pub(super) const DISK: &[Key<VmDiskSettings>] = &[
     Key {
         name: "rate",
         doc: "Its contract: so many bytes a second.",
-        kind: Kind::Size { least: 1, most: RATE_MAX, set: |d, v| d.rate_bytes_per_second = Some(v) },
+        kind: Kind::Size { least: 1, most: RATE_BYTES_PER_SECOND_MAX, set: |d, v| d.rate_bytes_per_second = Some(v) },
         show: |d| d.rate_bytes_per_second.and_then(show_size),
         example: "\"8800kB\"",
     },
     Key {
         name: "burst",
         doc: "Its contract: and so many at once.",
-        kind: Kind::Size { least: 4096, most: 1 << 40, set: |d, v| d.burst_bytes = v },
+        kind: Kind::Size { least: *BURST_BYTES.start(), most: *BURST_BYTES.end(), set: |d, v| d.burst_bytes = v },
         show: |d| show_size(d.burst_bytes),
         example: "",
     },
     Key {
         name: "delay",
         doc: "Its contract: each within this time.",
-        kind: Kind::Duration { least: Nanos::from_millis(1), most: Nanos::from_secs(60), set: |d, v| d.delay = v },
+        kind: Kind::Duration { least: *DELAY.start(), most: *DELAY.end(), set: |d, v| d.delay = v },
         show: |d| show_duration(d.delay),
         example: "",
     },
     Key {
         name: "limit",
         doc: "Never more bytes a second than this (`mclock`).",
-        kind: Kind::Size { least: 1, most: RATE_MAX, set: |d, v| d.limit_bytes_per_second = Some(v) },
+        kind: Kind::Size { least: 1, most: RATE_BYTES_PER_SECOND_MAX, set: |d, v| d.limit_bytes_per_second = Some(v) },
         show: |d| d.limit_bytes_per_second.and_then(show_size),
         example: "\"100MB\"",
     },
@@ -218,7 +217,7 @@ pub(super) const DISK: &[Key<VmDiskSettings>] = &[
     Key {
         name: "request",
         doc: "What its contract is judged for: requests of this length.",
-        kind: Kind::Size { least: 512, most: 8 << 20, set: |d, v| d.request_bytes = v },
+        kind: Kind::Size { least: *REQUEST_BYTES.start(), most: *REQUEST_BYTES.end(), set: |d, v| d.request_bytes = v },
         show: |d| show_size(d.request_bytes),
         example: "",
     },

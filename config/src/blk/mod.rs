@@ -1,6 +1,7 @@
 //! The file of the server for VM disks, `/etc/minerva/blk.toml`.
 
 mod attach;
+pub mod contract_ranges;
 mod cpus;
 mod keys;
 mod reader;

@@ -249,22 +249,27 @@ fn wait_for_reason(bench: &Bench, why: &str) {
     }
 }
 
+/// A front end that has agreed on everything but the guest's memory.
+fn agreed(bench: &Bench) -> vhost::vhost_user::Frontend {
+    use vhost::VhostBackend;
+    use vhost::vhost_user::{Frontend, VhostUserFrontend};
+    let mut frontend = Frontend::connect(bench.socket(0), 1).unwrap();
+    frontend.set_owner().unwrap();
+    let features = frontend.get_features().unwrap();
+    frontend.get_protocol_features().unwrap();
+    frontend.set_protocol_features(vhost::vhost_user::message::VhostUserProtocolFeatures::REPLY_ACK).unwrap();
+    frontend.set_features(features).unwrap();
+    frontend
+}
+
 /// As QEMU does where the guest's memory is its own: all is agreed on when the guest's driver starts the disk, and then it hangs up. And with
 /// a `queue-size` that is none.
 #[test]
 fn a_front_end_without_shared_memory_or_with_an_odd_queue_size_is_told_with_the_remedy() {
     use vhost::VhostBackend;
-    use vhost::vhost_user::{Frontend, VhostUserFrontend};
+    use vhost::vhost_user::Frontend;
     let (bench, mut honest) = neighbours();
-    let start = || {
-        let mut frontend = Frontend::connect(bench.socket(0), 1).unwrap();
-        frontend.set_owner().unwrap();
-        let features = frontend.get_features().unwrap();
-        frontend.get_protocol_features().unwrap();
-        frontend.set_protocol_features(vhost::vhost_user::message::VhostUserProtocolFeatures::REPLY_ACK).unwrap();
-        frontend.set_features(features).unwrap();
-        frontend
-    };
+    let start = || agreed(&bench);
     // A firmware that looks only, and agrees on nothing, has done nothing wrong.
     let looking = Frontend::connect(bench.socket(0), 1).unwrap();
     looking.set_owner().unwrap();
@@ -289,7 +294,6 @@ fn a_front_end_without_shared_memory_or_with_an_odd_queue_size_is_told_with_the_
 fn a_front_end_that_lies_about_its_memory_or_could_take_it_away_is_refused() {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
     use std::os::fd::AsRawFd;
-    use vhost::vhost_user::{Frontend, VhostUserFrontend};
     use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
     let (bench, mut honest) = neighbours();
     let make = |seals: SealFlags| {
@@ -305,12 +309,7 @@ fn a_front_end_that_lies_about_its_memory_or_could_take_it_away_is_refused() {
         (4096, 0, u64::MAX, &sealed, "invalid message"),
         (4096, 0, 0x1000, &unsealed, "memory-backend-memfd,id=mem,size=SIZE,share=on,seal=on"),
     ] {
-        let mut frontend = Frontend::connect(bench.socket(0), 1).unwrap();
-        frontend.set_owner().unwrap();
-        let features = frontend.get_features().unwrap();
-        frontend.get_protocol_features().unwrap();
-        frontend.set_protocol_features(vhost::vhost_user::message::VhostUserProtocolFeatures::REPLY_ACK).unwrap();
-        frontend.set_features(features).unwrap();
+        let frontend = agreed(&bench);
         frontend.set_hdr_flags(vhost::vhost_user::message::VhostUserHeaderFlag::NEED_REPLY);
         let region = VhostUserMemoryRegionInfo {
             guest_phys_addr: 0,

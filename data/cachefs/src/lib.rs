@@ -26,6 +26,7 @@ mod caller;
 mod census;
 mod descriptors;
 mod disk_queue;
+mod disk_room;
 mod file_system;
 mod fuse;
 mod lease;

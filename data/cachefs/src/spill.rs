@@ -6,9 +6,9 @@
 
 use crate::account::Account;
 use crate::census::{Census, names};
+use crate::disk_room::room_on_disk;
 use crate::file_system::Result;
 use crate::node::charge;
-use crate::tree::metadata::room_on_disk;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, fstat, ftruncate, futimens, openat, renameat,
     seek, unlinkat,

@@ -99,15 +99,21 @@ impl Tail {
 mod tests {
     use super::{KEPT_BYTES, Kept};
     use std::fs;
-    use std::io::{Write, pipe};
+    use std::io::{PipeWriter, Write, pipe};
+    use std::path::Path;
+
+    /// Output is kept after that of an earlier run.
+    fn begun_anew(path: &Path) -> (Kept, PipeWriter) {
+        fs::write(path, "an earlier run\n").expect("a file");
+        let (reader, writer) = pipe().expect("a pipe");
+        (Kept::begin(path, reader).expect("begun"), writer)
+    }
 
     #[test]
     fn the_end_of_what_a_command_prints_without_end_is_kept() {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("output");
-        fs::write(&path, "an earlier run\n").expect("a file");
-        let (reader, mut writer) = pipe().expect("a pipe");
-        let kept = Kept::begin(&path, reader).expect("begun");
+        let (kept, mut writer) = begun_anew(&path);
         writer.write_all(b"the beginning\n").expect("read");
         let line = "x".repeat(1023) + "\n";
         for _ in 0..8 * KEPT_BYTES / 1024 {
@@ -126,9 +132,7 @@ mod tests {
     fn a_short_output_follows_that_of_an_earlier_run() {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("output");
-        fs::write(&path, "an earlier run\n").expect("a file");
-        let (reader, mut writer) = pipe().expect("a pipe");
-        let kept = Kept::begin(&path, reader).expect("begun");
+        let (kept, mut writer) = begun_anew(&path);
         writer.write_all(b"this one\n").expect("read");
         drop(writer);
         kept.wait();

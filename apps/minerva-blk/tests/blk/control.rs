@@ -34,12 +34,16 @@ impl Operator {
         std::fs::write(daemon, format!("[daemon]\nruntime_dir = {:?}\n", folder.runtime_dir())).unwrap();
         let serving = Some(folder.serve());
         let operator = Self { folder, tool, serving };
+        operator.until_served();
+        Some(operator)
+    }
+
+    fn until_served(&self) {
         let begun = Instant::now();
-        while !operator.disk(&["list"]).status.success() {
+        while !self.disk(&["list"]).status.success() {
             assert!(begun.elapsed() < PATIENCE, "it does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
-        Some(operator)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -241,11 +245,7 @@ fn what_is_changed_is_kept_beside_the_file_however_that_was_named() {
     let mut server = Command::new(program());
     server.args(["--config", "blk.toml"]).current_dir(operator.folder.folder.path()).stderr(Stdio::piped());
     operator.serving = Some(Serving(server.spawn().unwrap()));
-    let begun = Instant::now();
-    while !operator.disk(&["list"]).status.success() {
-        assert!(begun.elapsed() < PATIENCE, "it does not listen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    operator.until_served();
     let output = operator.command(&["set", "vm1", "--weight", "7"]).current_dir("/").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(std::path::Path::new(&operator.path("blk.toml.d/disk-vm1.toml")).exists());

@@ -5,13 +5,19 @@ use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// A file of 8192 times the same byte, open for both.
+fn of_x(path: &Path) -> File {
+    fs::write(path, vec![b'x'; 8192]).unwrap();
+    OpenOptions::new().read(true).write(true).open(path).unwrap()
+}
 
 #[test]
 fn mapped_memory_and_the_file_are_one() {
     on_both(|tree| {
         let path = tree.join("mapped");
-        fs::write(&path, vec![b'x'; 8192]).unwrap();
-        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let file = of_x(&path);
         let flags = rustix::mm::MapFlags::SHARED;
         let both = rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE;
         // SAFETY: a new mapping of 8192 bytes of a file of that length; it is used below and unmapped once.
@@ -38,8 +44,7 @@ fn mapped_memory_and_the_file_are_one() {
 fn no_program_is_sent_what_a_mapping_has_replaced() {
     on_both(|tree| {
         let path = tree.join("sent");
-        fs::write(&path, vec![b'x'; 8192]).unwrap();
-        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let file = of_x(&path);
         let sent = |from: &File| {
             let mut to = tempfile::tempfile().unwrap();
             rustix::fs::sendfile(&to, from, Some(&mut 4096), 4096).map(|_| {

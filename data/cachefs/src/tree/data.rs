@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// In such pieces file systems give room.
-const BLOCK: u64 = 4096;
+pub(super) const BLOCK: u64 = 4096;
 /// How often and how long a write at the limit waits for room that is about to be free.
 const WAITS_MAX: u32 = 3;
 const WAIT: Duration = Duration::from_millis(5);

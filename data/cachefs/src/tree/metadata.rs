@@ -1,14 +1,15 @@
 //! What `stat` shows, extended attributes, and the room that is shown.
 
 use super::Tree;
-use super::data::end_privileges;
+use super::data::{BLOCK, end_privileges};
+use crate::disk_room::{left_on_disk, room_on_disk};
 use crate::file_system::{Attributes, Caller, Changes, Moment, NewTime, Result, Space};
 use crate::node::{Node, NodeState};
 use crate::reopen::path_of;
 use rustix::fs::CWD;
 use rustix::fs::{
-    AtFlags, Gid, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags, chmod, chownat, fstatvfs,
-    ftruncate, futimens, getxattr, listxattr, removexattr, setxattr, utimensat,
+    AtFlags, Gid, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags, chmod, chownat, ftruncate,
+    futimens, getxattr, listxattr, removexattr, setxattr, utimensat,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -17,8 +18,6 @@ use std::sync::atomic::Ordering;
 
 /// The longest value and the longest list of names that Linux has.
 const XATTR_BYTES_MAX: usize = 64 << 10;
-/// In such pieces file systems give room.
-const BLOCK: u64 = 4096;
 
 impl Tree {
     pub(super) fn do_set_attributes(&self, caller: Caller, number: u64, changes: &Changes) -> Result<Attributes> {
@@ -127,17 +126,6 @@ impl Tree {
         }
         is_full
     }
-}
-
-/// Bytes of a disk that may still be used.
-fn left_on_disk(at: &OwnedFd, reserve_bytes: u64) -> Result<u64> {
-    let below = fstatvfs(at)?;
-    Ok(below.f_bavail.saturating_mul(below.f_frsize).saturating_sub(reserve_bytes))
-}
-
-/// The same for who is about to use it: where nothing is to stay free, or the disk cannot be asked, it says itself that it is full.
-pub(crate) fn room_on_disk(at: &OwnedFd, reserve_bytes: u64) -> u64 {
-    if reserve_bytes == 0 { u64::MAX } else { left_on_disk(at, reserve_bytes).unwrap_or(u64::MAX) }
 }
 
 fn set_times(node: &Node, state: &NodeState, changes: &Changes) -> Result<()> {

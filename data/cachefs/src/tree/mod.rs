@@ -7,7 +7,7 @@ mod elsewhere;
 mod knowing;
 mod limits;
 mod looks;
-pub(crate) mod metadata;
+mod metadata;
 mod moving;
 mod names;
 mod operations;
