@@ -4,6 +4,7 @@
 use crate::packages;
 use crate::shell::{cargo, display, must, program, root};
 use anyhow::{Context, Result, bail};
+use clap::builder::PossibleValuesParser;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,6 +24,9 @@ pub(crate) struct Options {
     /// Debian's revision: higher replaces lower
     #[arg(long, default_value_t = 1)]
     revision: u32,
+    /// Only these packages; may be given several times
+    #[arg(long, value_name = "PACKAGE", value_parser = PossibleValuesParser::new(PACKAGES.iter().map(|package| package.name)))]
+    only: Vec<String>,
 }
 
 /// A package: what goes where, besides its program's manual pages and completions.
@@ -133,8 +137,11 @@ const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 /// Builds the programs and packs them.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     packages::ensure(packages::PACKAGE)?;
+    let is_wanted =
+        |package: &&Package| options.only.is_empty() || options.only.iter().any(|name| name == package.name);
+    let wanted: Vec<&Package> = PACKAGES.iter().filter(is_wanted).collect();
     if !options.built {
-        let programs = PACKAGES.iter().flat_map(|package| ["--bin", package.name]);
+        let programs = wanted.iter().flat_map(|package| ["--bin", package.name]);
         must(cargo().args(["build", "--quiet", "--profile", &options.profile]).args(programs))?;
     }
     let output = root().join(&options.output);
@@ -142,7 +149,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let folder = if options.profile == "dev" { "debug" } else { &options.profile };
     let programs = root().join("target").join(folder);
     let version = format!("{}-{}", env!("CARGO_PKG_VERSION"), options.revision);
-    for package in PACKAGES {
+    for package in wanted {
         // Packages of a build for development are for guests with emulated processors, which are slow to unpack.
         let compression = if options.profile == "dev" { ["-Znone", "-z0"] } else { ["-Zxz", "-z6"] };
         let path = pack(package, &version, &programs, &output, compression)?;

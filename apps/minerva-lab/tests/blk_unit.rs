@@ -4,7 +4,7 @@ mod packing;
 
 #[test]
 fn the_server_for_disks_runs_under_systemd_and_hands_over_at_a_reload_and_an_upgrade() {
-    let guest = packing::guest(&["minerva-blk_", "minerva-ctl_"]).memory_mib(1024);
+    let guest = packing::guest(&[("minerva-blk", &[1, 2]), ("minerva-ctl", &[1])]).memory_mib(1024);
     let Some(answers) = packing::run(guest, include_str!("blk_unit.sh")) else { return };
     let line = |name| answers.line(name);
     // Without a file there is nothing to serve.

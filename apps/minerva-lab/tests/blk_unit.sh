@@ -34,7 +34,7 @@ kill -9 "$before"
 until_so is_another; say restarted "$? $(show NRestarts)"
 
 before=$(show MainPID)
-dpkg --install minerva-ctl_*-2_*.deb minerva-blk_*-2_*.deb > /tmp/log 2>&1
+dpkg --install minerva-blk_*-2_*.deb > /tmp/log 2>&1
 say upgraded "$? $(dpkg-query -W -f '${Version}' minerva-blk)"
 until_so is_another; say upgraded-serves "$? $(show NRestarts)"
 

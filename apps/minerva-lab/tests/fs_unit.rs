@@ -4,7 +4,8 @@ mod packing;
 
 #[test]
 fn the_cache_runs_under_systemd_and_tenants_come_and_go_at_a_reload() {
-    let guest = packing::guest(&["minerva-fs_", "minerva-ctl_0.1.0-1_"]).memory_mib(1024).with_module("fuse", "");
+    let guest =
+        packing::guest(&[("minerva-fs", &[1, 2]), ("minerva-ctl", &[1])]).memory_mib(1024).with_module("fuse", "");
     let Some(answers) = packing::run(guest, include_str!("fs_unit.sh")) else { return };
     let line = |name| answers.line(name);
     // Without a file there is nothing to serve.

@@ -5,7 +5,9 @@ mod packing;
 
 #[test]
 fn the_packages_install_upgrade_stop_and_go_and_their_units_work() {
-    let guest = packing::guest(&["minervad_", "minerva-ctl_", "minerva-agent_"]).memory_mib(1536).disk_mib(64);
+    let guest = packing::guest(&[("minervad", &[1, 2]), ("minerva-ctl", &[1, 2]), ("minerva-agent", &[1, 2])])
+        .memory_mib(1536)
+        .disk_mib(64);
     let Some(answers) = packing::run(guest, include_str!("package.sh")) else { return };
     let line = |name| answers.line(name);
     assert_eq!(line("installed"), "0 enabled active notify");

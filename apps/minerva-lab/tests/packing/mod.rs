@@ -12,18 +12,19 @@ const XTASK: &str = "MINERVA_XTASK";
 /// Generous: processors are emulated and the machine may be busy.
 const TIMEOUT: Duration = Duration::from_secs(1_500);
 
-/// A guest with Debian and, in `/packages`, those packages in revisions 1 and 2 whose files' names begin with one of `names`: what has no part
-/// in a test costs an emulated processor seconds to unpack.
-pub(super) fn guest(names: &[&str]) -> GuestBuilder<'static> {
+/// A guest with Debian and, in `/packages`, packages of these names and revisions: what has no part in a test costs an emulated
+/// processor seconds to unpack.
+pub(super) fn guest(packages: &[(&str, &[u32])]) -> GuestBuilder<'static> {
     let folder = tempfile::tempdir().expect("a directory");
-    pack(folder.path());
+    for revision in [1, 2] {
+        let wanted = packages.iter().filter(|(_, revisions)| revisions.contains(&revision));
+        pack(folder.path(), revision, wanted.map(|(name, _)| *name));
+    }
     let mut guest = Guest::builder().debian().cpus(2);
     for entry in folder.path().read_dir().expect("packages") {
         let path = entry.expect("a package").path();
         let file = path.file_name().expect("a name").to_string_lossy().into_owned();
-        if names.iter().any(|name| file.starts_with(name)) {
-            guest = guest.with_file(format!("/packages/{file}"), std::fs::read(&path).expect("readable"));
-        }
+        guest = guest.with_file(format!("/packages/{file}"), std::fs::read(&path).expect("readable"));
     }
     guest
 }
@@ -54,23 +55,22 @@ impl Answers {
     }
 }
 
-/// Makes the packages in revisions 1 and 2.
-fn pack(folder: &Path) {
+/// Makes these packages in one revision.
+fn pack<'a>(folder: &Path, revision: u32, names: impl Iterator<Item = &'a str>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for revision in ["1", "2"] {
-        let mut task = match std::env::var_os(XTASK) {
-            Some(xtask) => {
-                let mut task = Command::new(xtask);
-                task.args(["package", "--built"]);
-                task
-            }
-            None => {
-                let mut task = Command::new(env!("CARGO"));
-                task.args(["run", "--quiet", "--package", "xtask", "--", "package"]);
-                task
-            }
-        };
-        task.current_dir(&root).args(["--profile", "dev", "--revision", revision, "--output"]).arg(folder);
-        assert!(task.status().is_ok_and(|status| status.success()), "no packages: {task:?}");
-    }
+    let mut task = match std::env::var_os(XTASK) {
+        Some(xtask) => {
+            let mut task = Command::new(xtask);
+            task.args(["package", "--built"]);
+            task
+        }
+        None => {
+            let mut task = Command::new(env!("CARGO"));
+            task.args(["run", "--quiet", "--package", "xtask", "--", "package"]);
+            task
+        }
+    };
+    task.current_dir(&root).args(["--profile", "dev", "--revision", &revision.to_string(), "--output"]).arg(folder);
+    task.args(names.flat_map(|name| ["--only", name]));
+    assert!(task.status().is_ok_and(|status| status.success()), "no packages: {task:?}");
 }
