@@ -262,17 +262,20 @@ pub struct TreeStatus {
     pub difference: String,
 }
 
-/// Asks the service that listens at `socket`. An error says that nobody does, or that its answer cannot be read.
+/// Asks the service that listens at `socket`. An error says that nobody does, or that its answer cannot be read; of kind `InvalidInput`, that
+/// nobody can be asked this, because a name in it is not UTF-8.
 pub fn ask(socket: &Path, request: &Request) -> io::Result<Answer> {
     ask_within(socket, request, Some(PATIENCE))
 }
 
 /// The same, and its answer may take so long; any time where none is named.
 pub fn ask_within(socket: &Path, request: &Request, patience: Option<Duration>) -> io::Result<Answer> {
+    let line = serde_json::to_string(request)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "minerva-fs takes no names that are not UTF-8"))?;
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(patience)?;
     stream.set_write_timeout(patience)?;
-    writeln!(stream, "{}", serde_json::to_string(request)?)?;
+    writeln!(stream, "{line}")?;
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
     Ok(serde_json::from_str(&line)?)

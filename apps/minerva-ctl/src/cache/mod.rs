@@ -94,11 +94,12 @@ impl Service<'_> {
 
     fn ask(&self, request: &Request) -> anyhow::Result<Answer> {
         let at = self.0.display();
-        let answer = ask(self.0, request)
-            .with_context(|| format!("no minerva-fs answers at {at}; start it: systemctl start minerva-fs"))?;
-        match answer {
-            Answer::Refused { why } => bail!("{why}"),
-            answer => Ok(answer),
+        match ask(self.0, request) {
+            Ok(Answer::Refused { why }) => bail!("{why}"),
+            Ok(answer) => Ok(answer),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(error.into()),
+            Err(error) => Err(error)
+                .with_context(|| format!("no minerva-fs answers at {at}; start it: systemctl start minerva-fs")),
         }
     }
 
@@ -152,6 +153,11 @@ impl Service<'_> {
         let left = if waits { self.wait_for_moves(directory)? } else { Vec::new() };
         if json {
             output::json(&serde_json::json!({ "files": files, "left": left }))?;
+        } else if !left.is_empty() {
+            let left = left.len();
+            output::text(&format!(
+                "{files} files were asked for; {left} stay: `minerva-ctl cache deferred` says why\n"
+            ))?;
         } else if waits {
             output::text(&format!("{files} files were asked for, all are at their place\n"))?;
         } else {
@@ -168,7 +174,8 @@ impl Service<'_> {
             let waiting = files.iter().filter(|file| file.step != "left");
             let Some(first) = waiting.clone().next() else { return Ok(files) };
             if begun.elapsed() > TELL_AFTER && told.as_ref() != Some(&first.why) {
-                eprintln!("minerva-ctl: {} files wait; {}: {}", waiting.count(), first.path, first.why);
+                let path = output::path(Path::new(&first.path));
+                output::note(&format!("{} files wait; {path}: {}", waiting.count(), first.why));
                 told = Some(first.why.clone());
             }
             std::thread::sleep(LOOK);

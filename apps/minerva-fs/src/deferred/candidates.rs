@@ -19,22 +19,21 @@ const CANDIDATES_MAX: usize = 1000;
 const LINKS_SYNCED: usize = 16;
 
 impl Moves<'_> {
-    /// Files that could be moved, as the policy has them.
+    /// Files of this destination that could be moved, as the policy has them.
     pub(super) fn candidates(&mut self) -> Vec<WaitingFile> {
         let now = Instant::now();
         let due: Vec<_> = {
             let files = self.deferred.files();
-            let due = files.values().filter(|file| file.not_before <= now).take(CANDIDATES_MAX);
-            due.map(|file| (file.row.clone(), file.device)).collect()
+            let due = files.values().filter(|file| self.is_for(file) && file.not_before <= now).take(CANDIDATES_MAX);
+            due.map(|file| file.row.clone()).collect()
         };
-        for (row, _) in due.iter().filter(|(row, _)| row.step != DeferralStep::Waiting) {
-            if !self.lanes.values().any(|lane| lane.job.as_ref().is_some_and(|job| job.row.id == row.id)) {
-                self.deferred.settle(row.id);
-            }
+        let under_way = self.job.as_ref().map(|job| job.row.id);
+        for row in due.iter().filter(|row| row.step != DeferralStep::Waiting && under_way != Some(row.id)) {
+            self.deferred.settle(row.id);
         }
         let tenants = self.deferred.tenants.read().unwrap_or_else(PoisonError::into_inner);
         let (unix_ms, mut found) = (super::unix_ms(), Vec::new());
-        for (row, device) in due {
+        for row in due {
             let Some(mount) = mount_of(&tenants, &row) else { continue };
             let shown = match mount.tree.deferred_attributes(&row.source) {
                 Ok(shown) => shown,
@@ -46,15 +45,14 @@ impl Moves<'_> {
                 }
             };
             let usage = mount.tree.usage();
-            let under_way = self.lanes.get(&device).and_then(|lane| lane.job.as_ref());
             found.push(WaitingFile {
                 id: row.id,
                 tenant: row.tenant,
-                device,
+                device: self.destination.disk,
                 bytes: shown.blocks * 512,
                 waited: Nanos::from_millis(u64::try_from(unix_ms - row.added_unix_ms).unwrap_or(0)),
                 is_asked_for: row.is_asked_for,
-                is_under_way: under_way.is_some_and(|job| job.row.id == row.id),
+                is_under_way: under_way == Some(row.id),
                 pool_permille: (u128::from(usage.bytes) * 1000 / u128::from(usage.bytes_max.max(1))) as u32,
             });
         }
@@ -62,14 +60,10 @@ impl Moves<'_> {
     }
 
     /// Every file knows why it has not moved.
-    pub(super) fn tell(&self, considered: &[WaitingFile], orders: &[MigrationOrder]) {
+    pub(super) fn tell(&self, considered: &[WaitingFile], order: &MigrationOrder) {
         let mut files = self.deferred.files();
         for one in considered {
-            let (Some(file), Some(order)) =
-                (files.get_mut(&one.id), orders.iter().find(|order| order.device == one.device))
-            else {
-                continue;
-            };
+            let Some(file) = files.get_mut(&one.id) else { continue };
             file.why = if order.file == one.id {
                 order.to_string()
             } else {
@@ -82,7 +76,7 @@ impl Moves<'_> {
     pub(super) fn sync_links(&self) {
         let new: Vec<_> = {
             let files = self.deferred.files();
-            let new = files.values().filter(|file| !file.is_link_synced).take(LINKS_SYNCED);
+            let new = files.values().filter(|file| self.is_for(file) && !file.is_link_synced).take(LINKS_SYNCED);
             new.map(|file| file.row.clone()).collect()
         };
         let mut synced = BTreeSet::new();

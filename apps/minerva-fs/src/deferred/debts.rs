@@ -39,20 +39,22 @@ impl DebtLink {
         Self { socket, disks: Arc::default() }
     }
 
-    /// What waits for each disk now. A disk that is owed nothing any more is not asked about.
-    pub(super) fn owe(&self, waiting: &BTreeMap<DeviceId, u64>) {
+    /// What waits for a disk now.
+    pub(super) fn owe(&self, disk: DeviceId, bytes: u64) {
         let mut disks = self.disks();
-        disks.retain(|disk, _| waiting.contains_key(disk));
-        for (disk, bytes) in waiting {
-            if let Some(owed) = disks.get_mut(disk) {
-                owed.waiting_bytes = *bytes;
-                continue;
-            }
-            disks.insert(*disk, Owed { waiting_bytes: *bytes, ..Owed::default() });
-            let (link, disk) = (self.clone(), *disk);
-            // Without it nobody knows of it, and in a guest it waits.
-            let _ = thread::Builder::new().name("debts".to_owned()).spawn(move || link.ask_about(disk));
+        if let Some(owed) = disks.get_mut(&disk) {
+            owed.waiting_bytes = bytes;
+            return;
         }
+        disks.insert(disk, Owed { waiting_bytes: bytes, ..Owed::default() });
+        let link = self.clone();
+        // Without it nobody knows of it, and in a guest it waits.
+        let _ = thread::Builder::new().name("debts".to_owned()).spawn(move || link.ask_about(disk));
+    }
+
+    /// Nothing waits for a disk any more: it is not asked about.
+    pub(super) fn owe_nothing(&self, disk: DeviceId) {
+        self.disks().remove(&disk);
     }
 
     /// So much was moved there.
@@ -139,7 +141,6 @@ fn report(disk: DeviceId, owed: Owed, registration: u64) -> v1::ReportDebtReques
 mod tests {
     use super::{DebtLink, Owed, request};
     use minerva_model::DeviceId;
-    use std::collections::BTreeMap;
 
     const DISK: DeviceId = DeviceId { major: 254, minor: 0 };
 
@@ -147,9 +148,9 @@ mod tests {
     fn where_nobody_answers_nothing_may_move() {
         let folder = tempfile::tempdir().unwrap();
         let link = DebtLink::new(folder.path().join("nobody.sock"));
-        link.owe(&BTreeMap::from([(DISK, 1 << 20)]));
+        link.owe(DISK, 1 << 20);
         assert_eq!(link.may_work(DISK), None);
-        link.owe(&BTreeMap::new());
+        link.owe_nothing(DISK);
         assert!(link.owed(DISK).is_none(), "and its thread ends");
     }
 

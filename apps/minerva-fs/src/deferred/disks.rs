@@ -19,6 +19,22 @@ const FURTHER_READS: u64 = 4;
 /// The disk of a file system without one: memory, a network.
 pub(super) const NO_DISK: DeviceId = DeviceId { major: 0, minor: 0 };
 
+/// Where files go: a disk, or a file system without one. Moves to one never wait for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Destination {
+    pub(super) disk: DeviceId,
+    /// The number of a file system without a disk; 0 for all others.
+    file_system: u64,
+}
+
+impl Destination {
+    /// Of files of a directory in a file system of this number.
+    pub(super) fn of(directory: &Path, file_system: u64) -> Self {
+        let disk = disk_of(directory, file_system);
+        Self { disk, file_system: if disk == NO_DISK { file_system } else { 0 } }
+    }
+}
+
 /// The disk below a directory; [`NO_DISK`] where there is none.
 pub(super) fn disk_of(directory: &Path, device: u64) -> DeviceId {
     let device = DeviceId { major: rustix::fs::major(device), minor: rustix::fs::minor(device) };

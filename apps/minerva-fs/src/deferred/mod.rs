@@ -6,8 +6,10 @@
 //! | `site` | what stands at the place? |
 //! | `user` | in whose name is a place touched? |
 //! | `job`, `copy` | how does one file move, and what is found after a crash? |
+//! | `attempts` | what becomes of an attempt that did not end? |
 //! | `candidates` | which files could move? |
-//! | `mover`, `thread` | which file moves now, and when does it stop? |
+//! | `mover` | which file of a destination moves now, and when does it stop? |
+//! | `threads` | who moves to which destination, and what if one does not answer? |
 //! | `answers` | what is told of files that wait, and done with them? |
 //! | `disks`, `daemon` | who else uses the disk? |
 //! | `debts` | who is told what waits, and who says in a guest when it may move? |
@@ -18,6 +20,7 @@
 
 mod answers;
 mod asker;
+mod attempts;
 mod candidates;
 mod copy;
 mod daemon;
@@ -29,12 +32,12 @@ mod mover;
 mod place;
 mod reports;
 mod site;
-mod thread;
+mod threads;
 mod user;
 
 pub(crate) use place::{Wish, find_tenant, judge_machine};
 pub(crate) use reports::Earned;
-pub(crate) use thread::Mover;
+pub(crate) use threads::Mover;
 pub(crate) use user::User;
 
 use crate::guest;
@@ -42,24 +45,23 @@ use crate::settings::Settings;
 use crate::tenant::{Mount, Tenant, Tenants};
 use anyhow::Context;
 use daemon::DaemonLink;
-use job::{Obstacle, as_logged, is_before_switching, link_text, settle};
+use disks::Destination;
+use job::{Obstacle, as_logged, is_before_switching, link_text};
 use minerva_api::cache::Pool;
+use minerva_cachefs::Tree;
 use minerva_model::DeviceId;
 use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
 use reports::Reports;
 use site::{Found, Site};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The redo log, in the pool's directory.
 pub(crate) const LOG: &str = "deferred.db";
-/// After a failed attempt a file waits so long, after each further one twice as long, up to this.
-const AGAIN_MIN: Duration = Duration::from_millis(500);
-const AGAIN_MAX: Duration = Duration::from_secs(30);
 
 /// Milliseconds since 1970, for people: nothing goes by them.
 fn unix_ms() -> i64 {
@@ -71,22 +73,25 @@ fn unix_ms() -> i64 {
 struct Waiting {
     row: Deferral,
     why: String,
-    device: DeviceId,
+    destination: Destination,
     tries: u32,
     not_before: Instant,
     is_link_synced: bool,
+    /// It was in the log at the start, and was not looked at since.
+    is_found: bool,
 }
 
 impl Waiting {
     fn new(row: Deferral) -> Self {
-        let device = disks::disk_of(&row.directory, row.directory_identity.0);
+        let destination = Destination::of(&row.directory, row.directory_identity.0);
         Self {
             row,
             why: "it was asked for just now".to_owned(),
-            device,
+            destination,
             tries: 0,
             not_before: Instant::now(),
             is_link_synced: false,
+            is_found: false,
         }
     }
 }
@@ -116,7 +121,7 @@ pub(crate) struct Deferred {
 }
 
 impl Deferred {
-    /// Opens the log, and sees to what an earlier process left.
+    /// Opens the log. [`Mover::start`] sees to what an earlier process left.
     pub(crate) fn open(settings: Arc<Settings>, tenants: Tenants) -> anyhow::Result<Self> {
         let config = settings.now();
         let (log, notes) =
@@ -146,9 +151,7 @@ impl Deferred {
             pool_disk,
         };
         for row in rows {
-            let id = row.id;
-            deferred.add(Waiting::new(row));
-            deferred.settle(id);
+            deferred.add(Waiting { is_found: true, ..Waiting::new(row) });
         }
         Ok(deferred)
     }
@@ -246,43 +249,24 @@ impl Deferred {
         self.forget(row.id);
     }
 
-    /// Sees to what an earlier attempt left.
-    fn settle(&self, id: u64) {
-        let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return };
-        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(mount) = mount_of(&tenants, &row) else {
-            return self.failed(id, &Obstacle::Destination(format!("its tenant {} is not served", row.tenant)));
-        };
-        match settle(row, &mount.tree, &mount.at) {
-            Ok(None) => self.forget(id),
-            Ok(Some(row)) => {
-                if let Err(error) = self.keep(&row) {
-                    self.failed(id, &error);
-                }
-            }
-            Err(obstacle) => self.failed(id, &obstacle),
-        }
+    /// Where files are to go.
+    fn destinations(&self) -> BTreeSet<Destination> {
+        self.files().values().map(|file| file.destination).collect()
     }
 
-    /// An attempt ended without a move.
-    fn failed(&self, id: u64, obstacle: &Obstacle) {
-        if matches!(obstacle, Obstacle::Gone) {
-            return self.forget(id);
-        }
-        let mut files = self.files();
-        let Some(file) = files.get_mut(&id) else { return };
-        self.count(&file.row, |counts| counts.failed += 1);
-        file.why = obstacle.to_string();
-        file.tries += 1;
-        file.not_before = Instant::now() + (AGAIN_MIN * (1 << file.tries.min(8))).min(AGAIN_MAX);
-        if matches!(obstacle, Obstacle::Left(_)) && file.row.step != DeferralStep::Left {
-            file.row.step = DeferralStep::Left;
-            let row = &file.row;
-            // A name of a user's choice: escaped, so that it cannot look like a line of ours.
-            eprintln!("minerva-fs: {:?} of {} stays in the pool: {obstacle}", row.target(), row.tenant);
-            // Where this fails it is found out again.
-            let _ = self.log(|log| log.keep(row));
-        }
+    /// A directory to which files are to go at a destination, for people.
+    fn directory_at(&self, destination: Destination) -> PathBuf {
+        let files = self.files();
+        let found = files.values().find(|file| file.destination == destination);
+        found.map_or_else(PathBuf::new, |file| file.row.directory.clone())
+    }
+
+    /// The tree where a file waits and where it is mounted. Tenants can change while the file's destination does not answer.
+    fn tree_of(&self, row: &Deferral) -> Result<(Arc<Tree>, PathBuf), Obstacle> {
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        mount_of(&tenants, row)
+            .map(|mount| (Arc::clone(&mount.tree), mount.at.clone()))
+            .ok_or_else(|| Obstacle::Destination(format!("its tenant {} is not served", row.tenant)))
     }
 }
 

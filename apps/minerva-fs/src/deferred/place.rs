@@ -43,6 +43,8 @@ impl Deferred {
         if !wish.path.is_absolute() {
             bail!("{} is not an absolute path", wish.path.display());
         }
+        // First what may take its time: whoever changes which tenants there are waits for what follows.
+        let (site, directory) = Site::find(parent, wish.directory, user)?;
         let tenants = self.tenants.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let tenant = find_tenant(&tenants, user, wish.tenant.as_deref())?;
         if !tenant.leaving.is_empty() {
@@ -50,7 +52,6 @@ impl Deferred {
         }
         judge_machine(tenant)?;
         let mount = tenant.mount(wish.pool);
-        let (site, directory) = Site::find(parent, wish.directory, user)?;
         if directory.starts_with(&self.mounts) {
             bail!("{} is in the pool itself: write there", wish.path.display());
         }

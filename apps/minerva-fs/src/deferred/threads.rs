@@ -1,39 +1,151 @@
-//! The thread that moves files.
+//! The threads that move files, one for each destination: one that does not answer, as a network file system whose server is gone, holds
+//! up nothing that goes elsewhere.
 
 use super::Deferred;
-use super::mover::{LOOK, Moves};
+use super::disks::Destination;
+use super::mover::Moves;
 use anyhow::Context;
-use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-/// The thread.
+/// So often it is looked for destinations without a thread.
+const LOOK: Duration = Duration::from_millis(200);
+/// So long a destination may take to answer where the service begins or ends.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The thread that sees to the others.
 pub(crate) struct Mover {
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Mover {
+    /// Starts them. What an earlier process left has been seen to when this returns, except at destinations that do not answer: there it
+    /// will be once they do.
     pub(crate) fn start(deferred: Arc<Deferred>) -> anyhow::Result<Self> {
+        let mut threads = Threads { deferred, running: BTreeMap::new() };
+        threads.start_missing().context("failed to start a thread")?;
+        threads.wait_until_settled();
         let (stop, stopped) = channel();
         let work = move || {
-            become_idle();
-            let mut moving = Moves::new(&deferred);
-            let mut pause = LOOK;
-            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                pause = moving.look();
+            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                // Where there is no room for a thread there may be later.
+                let _ = threads.start_missing();
+                threads.tell_silence();
             }
-            moving.abandon();
+            threads.stop();
         };
-        let thread = thread::Builder::new().name("mover".to_owned()).spawn(work).context("failed to start a thread")?;
+        let thread =
+            thread::Builder::new().name("movers".to_owned()).spawn(work).context("failed to start a thread")?;
         Ok(Self { stop, thread })
     }
 
-    /// Ends it after the piece that is under way.
+    /// Ends them after the pieces that are under way.
     pub(crate) fn stop(self) {
         drop(self.stop);
         // It ends by itself, and a panic in it has ended the process before.
         let _ = self.thread.join();
+    }
+}
+
+/// One for each destination.
+struct Threads {
+    deferred: Arc<Deferred>,
+    running: BTreeMap<Destination, Running>,
+}
+
+struct Running {
+    stop: Sender<()>,
+    /// Ends once what an earlier process left there has been seen to.
+    settled: Receiver<()>,
+    /// When it last did not wait for its destination.
+    answered: Arc<Mutex<Instant>>,
+    thread: JoinHandle<()>,
+}
+
+impl Threads {
+    fn start_missing(&mut self) -> std::io::Result<()> {
+        self.running.retain(|_, running| !running.thread.is_finished());
+        for destination in self.deferred.destinations() {
+            if !self.running.contains_key(&destination) {
+                let running = Running::start(Arc::clone(&self.deferred), destination)?;
+                self.running.insert(destination, running);
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_until_settled(&self) {
+        let until = Instant::now() + PATIENCE;
+        for (destination, running) in &self.running {
+            let left = until.saturating_duration_since(Instant::now());
+            if running.settled.recv_timeout(left) == Err(RecvTimeoutError::Timeout) {
+                eprintln!(
+                    "minerva-fs: the disk of {:?} does not answer; files that are to go there wait until it does",
+                    self.deferred.directory_at(*destination)
+                );
+            }
+        }
+    }
+
+    /// Users of files are told why theirs do not move.
+    fn tell_silence(&self) {
+        for (destination, running) in &self.running {
+            let silent = running.answered.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            if silent > PATIENCE {
+                self.deferred.tell_silence(*destination, silent);
+            }
+        }
+    }
+
+    /// Tells all of them to end, then waits for each.
+    fn stop(self) {
+        let Self { deferred, running } = self;
+        let mut threads = Vec::new();
+        for (destination, Running { stop, thread, .. }) in running {
+            drop(stop);
+            threads.push((destination, thread));
+        }
+        let until = Instant::now() + PATIENCE;
+        for (destination, thread) in threads {
+            while !thread.is_finished() && Instant::now() < until {
+                thread::sleep(Duration::from_millis(1));
+            }
+            if !thread.is_finished() {
+                eprintln!(
+                    "minerva-fs: the disk of {:?} does not answer; what waits to go there moves after the next start",
+                    deferred.directory_at(destination)
+                );
+            }
+        }
+    }
+}
+
+impl Running {
+    fn start(deferred: Arc<Deferred>, destination: Destination) -> std::io::Result<Self> {
+        let (stop, stopped) = channel();
+        let (settling, settled) = channel();
+        let answered = Arc::new(Mutex::new(Instant::now()));
+        let answers = Arc::clone(&answered);
+        let work = move || {
+            become_idle();
+            deferred.settle_found(destination);
+            // Whoever waits for it is told by its end.
+            drop::<Sender<()>>(settling);
+            let mut moves = Moves::new(&deferred, destination);
+            while let Some(pause) = moves.look() {
+                *answers.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+            }
+            moves.abandon();
+        };
+        let thread = thread::Builder::new().name("mover".to_owned()).spawn(work)?;
+        Ok(Self { stop, settled, answered, thread })
     }
 }
 

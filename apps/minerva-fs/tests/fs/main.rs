@@ -11,6 +11,7 @@ mod differential;
 mod disk_queue;
 mod doctor;
 mod every_step;
+mod frozen;
 mod guest_doctor;
 mod guest_role;
 mod kill;

@@ -1,13 +1,15 @@
 //! A directory of the pool in place of another, for one command or unit.
 
-use crate::deferred::until_moved;
+use crate::deferred::{start, until_moved, write};
 use crate::pool_folder::PoolFolder;
 use minerva_api::cache::{Answer, Pool, Request, ask};
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// The operator's tool; nothing, with the reason printed, where it was not built.
 fn tool() -> Option<PathBuf> {
@@ -23,6 +25,28 @@ fn run(tool: &Path, place: &PoolFolder, directory: &Path, script: &str) -> Outpu
     let mut command = Command::new(tool);
     command.args(["cache", "--server"]).arg(place.socket()).arg("run").arg(directory).args(["--", "sh", "-c", script]);
     command.arg("sh").arg(directory).output().unwrap()
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_refused_and_what_stays_after_a_flush_is_told() {
+    let Some(tool) = tool() else { return };
+    let (place, target) = start();
+    let _service = place.serve();
+    let cache = |arguments: &[&OsStr]| {
+        let mut command = Command::new(&tool);
+        command.args(["cache", "--server"]).arg(place.socket()).args(arguments).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap() + str::from_utf8(&output.stderr).unwrap())
+    };
+    let named = target.join(OsStr::from_bytes(b"\xff"));
+    for command in ["put", "explain"] {
+        let (code, said) = cache(&[OsStr::new(command), named.as_os_str()]);
+        assert_eq!((code, said.trim_end()), (Some(2), "minerva-ctl: minerva-fs takes no names that are not UTF-8"));
+    }
+    write(&place, &target.join("file"), b"text");
+    fs::remove_file(target.join("file")).unwrap();
+    let (code, said) = cache(&[OsStr::new("flush")]);
+    assert!(code == Some(1) && said.starts_with("1 files were asked for; 1 stay: "), "{code:?} {said}");
 }
 
 fn unit_directory(place: &PoolFolder, name: &str, owner: (u32, u32)) -> Result<PathBuf, String> {

@@ -1,0 +1,68 @@
+//! Attempts to move a file that did not end: what an earlier process left, and when the next one may be made.
+
+use super::Deferred;
+use super::disks::Destination;
+use super::job::{Obstacle, settle};
+use minerva_store::DeferralStep;
+use std::time::{Duration, Instant};
+
+/// After a failed attempt a file waits so long, after each further one twice as long, up to this.
+const AGAIN_MIN: Duration = Duration::from_millis(500);
+const AGAIN_MAX: Duration = Duration::from_secs(30);
+
+impl Deferred {
+    /// Sees to what an earlier process left of files for one destination.
+    pub(super) fn settle_found(&self, destination: Destination) {
+        let mut found = Vec::new();
+        for file in self.files().values_mut().filter(|file| file.destination == destination && file.is_found) {
+            file.is_found = false;
+            found.push(file.row.id);
+        }
+        for id in found {
+            self.settle(id);
+        }
+    }
+
+    /// Sees to what an earlier attempt left.
+    pub(super) fn settle(&self, id: u64) {
+        let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return };
+        let settled = self.tree_of(&row).and_then(|(tree, at)| settle(row, &tree, &at));
+        match settled {
+            Ok(None) => self.forget(id),
+            Ok(Some(row)) => {
+                if let Err(error) = self.keep(&row) {
+                    self.failed(id, &error);
+                }
+            }
+            Err(obstacle) => self.failed(id, &obstacle),
+        }
+    }
+
+    /// A destination has not answered for so long.
+    pub(super) fn tell_silence(&self, destination: Destination, silent: Duration) {
+        for file in self.files().values_mut().filter(|file| file.destination == destination) {
+            file.why = format!("its disk has not answered for {} s", silent.as_secs());
+        }
+    }
+
+    /// An attempt ended without a move.
+    pub(super) fn failed(&self, id: u64, obstacle: &Obstacle) {
+        if matches!(obstacle, Obstacle::Gone) {
+            return self.forget(id);
+        }
+        let mut files = self.files();
+        let Some(file) = files.get_mut(&id) else { return };
+        self.count(&file.row, |counts| counts.failed += 1);
+        file.why = obstacle.to_string();
+        file.tries += 1;
+        file.not_before = Instant::now() + (AGAIN_MIN * (1 << file.tries.min(8))).min(AGAIN_MAX);
+        if matches!(obstacle, Obstacle::Left(_)) && file.row.step != DeferralStep::Left {
+            file.row.step = DeferralStep::Left;
+            let row = &file.row;
+            // A name of a user's choice: escaped, so that it cannot look like a line of ours.
+            eprintln!("minerva-fs: {:?} of {} stays in the pool: {obstacle}", row.target(), row.tenant);
+            // Where this fails it is found out again.
+            let _ = self.log(|log| log.keep(row));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A destination that does not answer, as one whose server is gone: a file system that is frozen.
+
+use crate::deferred::{assert_tidy, defer, files, is_link, start, until, until_moved, until_told, write};
+use minerva_api::cache::Pool;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A small file system of its own.
+struct FileSystem(PathBuf);
+
+fn do_(program: &str, arguments: &[&str], path: &Path) -> bool {
+    Command::new(program).args(arguments).arg(path).status().is_ok_and(|status| status.success())
+}
+
+impl FileSystem {
+    fn mount(folder: &Path) -> Self {
+        let (image, at) = (folder.join("image"), folder.join("away"));
+        fs::create_dir(&at).unwrap();
+        File::create(&image).unwrap().set_len(32 << 20).unwrap();
+        assert!(do_("mkfs.ext4", &["-q", "-F"], &image));
+        assert!(do_("mount", &["-o", "loop", image.to_str().unwrap()], &at));
+        Self(at)
+    }
+
+    fn freeze(&self) {
+        assert!(do_("fsfreeze", &["--freeze"], &self.0));
+    }
+
+    fn thaw(&self) {
+        assert!(do_("fsfreeze", &["--unfreeze"], &self.0));
+    }
+}
+
+impl Drop for FileSystem {
+    fn drop(&mut self) {
+        // Whoever waits for it could not be ended otherwise.
+        let _ = Command::new("fsfreeze").arg("--unfreeze").arg(&self.0).output();
+        let _ = do_("umount", &["--lazy"], &self.0);
+    }
+}
+
+#[test]
+fn a_destination_that_does_not_answer_holds_up_no_other_and_no_reload() {
+    let (place, target) = start();
+    let service = place.serve();
+    let away = FileSystem::mount(place.folder.path());
+    let path = away.0.join("there");
+    let (_, data) = defer(&place, &path, Pool::Stable).unwrap();
+    let mut open = File::create(&data).unwrap();
+    open.write_all(b"later").unwrap();
+    until_told(&place, "open");
+    away.freeze();
+    drop(open);
+    until_told(&place, "has not answered for");
+    write(&place, &target.join("here"), b"now");
+    until(&place, "the other one has moved", |files| files.len() == 1);
+    assert_eq!((fs::read(target.join("here")).unwrap(), is_link(&target.join("here"))), (b"now".to_vec(), false));
+    assert!(place.run(&["reload"]).status.success());
+    assert_eq!(fs::read(&path).unwrap(), b"later", "it reads through the link");
+    away.thaw();
+    until_moved(&place);
+    assert_eq!((fs::read(&path).unwrap(), is_link(&path)), (b"later".to_vec(), false));
+    assert_tidy(&place, &away.0);
+    assert!(files(&place).is_empty() && service.terminate());
+}
