@@ -54,7 +54,8 @@ echo more >> /minerva/stable/held; echo "reopened: $? $(tail -n 1 /minerva/stabl
 exec 3>&-
 
 # What serves the guest is killed: who touches the trees waits, and so would an orderly end of the guest.
-touch /minerva/stable/kill-virtiofsd
+# Not even the request to kill it has an answer, if it is killed as soon as the file is made.
+touch /minerva/stable/kill-virtiofsd &
 sleep 3
 cat /minerva/stable/name > /tmp/read 2>&1 &
 reader=$!

@@ -36,7 +36,7 @@ impl Cache {
         let (path, daemon) = (at.display(), bed.socket());
         let text = format!(
             "[server]\nmount = \"{path}/mount\"\nruntime = \"{path}/run\"\n[pools.stable]\npath = \"{path}/pool\"\n\
-             [migration]\ndaemon = \"{}\"\n[tenants.web]\ntemporary = \"64MiB\"\nstable = \"16MiB\"\n",
+             [migration]\ndaemon = \"{}\"\n[tenants.web]\ntemporary = \"128MiB\"\nstable = \"16MiB\"\n",
             daemon.display()
         );
         fs::write(at.join("fs.toml"), text).expect("the operator's file");
@@ -208,9 +208,8 @@ fn held(daemon: &Daemon) -> u64 {
     tenant.part.map_or(0, |part| part.held_micro_credits)
 }
 
-/// Moving so much takes a good part of the reader's pause, so that now and then the reader comes back while a file moves: both are then in
-/// one slice.
-const MOVED_BYTES: usize = 48 << 20;
+/// Moving so much takes longer than the reader's pause, so that the reader comes back while a file moves: both are then in one slice.
+const MOVED_BYTES: usize = 96 << 20;
 
 /// Files are deferred one after the other until reports have earned more often than before.
 fn until_more_is_earned(bed: &Bed, cache: &Cache, relay: &Relay, directory: &Path) {
@@ -230,7 +229,7 @@ fn sum(earned: &[(String, u64)]) -> u64 {
 
 #[test]
 fn what_moves_in_gaps_beside_others_earns_its_asker_credits_and_a_kill_doubles_none() {
-    let Some(mut bed) = Bed::with_disk(160 << 20) else { return };
+    let Some(mut bed) = Bed::with_disk(256 << 20) else { return };
     bed.write_config(ENFORCE);
     let Some(data) = Mounted::on(&bed) else { return };
     let mut daemon = bed.start();
@@ -242,7 +241,7 @@ fn what_moves_in_gaps_beside_others_earns_its_asker_credits_and_a_kill_doubles_n
     assert_eq!((cache.earned(), earned_by_reports(&bed)), ((0, "nobody else used the disk".to_owned()), Vec::new()));
     // A reader with pauses: in some slices files move and it reads. Pauses that are shorter than one has to last to be believed (half a
     // second at most) would not be used at all.
-    bed.start_reader_with_pauses("heavy", 1, 0.8);
+    bed.start_reader_with_pauses("heavy", 1, 0.6);
     until_more_is_earned(&bed, &cache, &relay, &data.0);
     until("the cache has heard of it", || cache.earned().0 == sum(&earned_by_reports(&bed)));
     for _ in 0..3 {
