@@ -11,8 +11,8 @@ const AGAIN_MIN: Duration = Duration::from_millis(500);
 const AGAIN_MAX: Duration = Duration::from_secs(30);
 
 impl Deferred {
-    /// Sees to what an earlier process left of files for one destination.
-    pub(super) fn settle_found(&self, destination: Destination) {
+    /// Sees to what an earlier process left of files for one destination; `answered` is called after each.
+    pub(super) fn settle_found(&self, destination: Destination, answered: impl Fn()) {
         let mut found = Vec::new();
         for file in self.files().values_mut().filter(|file| file.destination == destination && file.is_found) {
             file.is_found = false;
@@ -20,6 +20,7 @@ impl Deferred {
         }
         for id in found {
             self.settle(id);
+            answered();
         }
     }
 

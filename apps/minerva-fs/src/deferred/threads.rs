@@ -79,14 +79,15 @@ impl Threads {
     }
 
     fn wait_until_settled(&self) {
-        let until = Instant::now() + PATIENCE;
         for (destination, running) in &self.running {
-            let left = until.saturating_duration_since(Instant::now());
-            if running.settled.recv_timeout(left) == Err(RecvTimeoutError::Timeout) {
-                eprintln!(
-                    "minerva-fs: the disk of {:?} does not answer; files that are to go there wait until it does",
-                    self.deferred.directory_at(*destination)
-                );
+            while running.settled.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                if running.silent() > PATIENCE {
+                    eprintln!(
+                        "minerva-fs: the disk of {:?} does not answer; files that are to go there wait until it does",
+                        self.deferred.directory_at(*destination)
+                    );
+                    break;
+                }
             }
         }
     }
@@ -94,7 +95,7 @@ impl Threads {
     /// Users of files are told why theirs do not move.
     fn tell_silence(&self) {
         for (destination, running) in &self.running {
-            let silent = running.answered.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            let silent = running.silent();
             if silent > PATIENCE {
                 self.deferred.tell_silence(*destination, silent);
             }
@@ -131,13 +132,14 @@ impl Running {
         let answered = Arc::new(Mutex::new(Instant::now()));
         let answers = Arc::clone(&answered);
         let work = move || {
+            let has_answered = || *answers.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             become_idle();
-            deferred.settle_found(destination);
+            deferred.settle_found(destination, has_answered);
             // Whoever waits for it is told by its end.
             drop::<Sender<()>>(settling);
             let mut moves = Moves::new(&deferred, destination);
             while let Some(pause) = moves.look() {
-                *answers.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                has_answered();
                 if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }
@@ -146,6 +148,11 @@ impl Running {
         };
         let thread = thread::Builder::new().name("mover".to_owned()).spawn(work)?;
         Ok(Self { stop, settled, answered, thread })
+    }
+
+    /// For how long its destination has not answered.
+    fn silent(&self) -> Duration {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 }
 
