@@ -1,38 +1,17 @@
 //! A thread that compares each tree's two accounts from time to time, and tells when they begin and cease to differ.
 
+use crate::looker::Looker;
 use crate::second_account::LOOK;
 use crate::tenant::{Tenant, Tenants};
-use anyhow::Context;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
 
-/// A thread that compares.
-#[derive(Debug)]
-pub(crate) struct Auditor {
-    stop: Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl Auditor {
-    pub(crate) fn start(tenants: Tenants) -> anyhow::Result<Self> {
-        let (stop, stopped) = channel();
-        let work = move || {
-            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                look_at_all(&tenants);
-            }
-        };
-        let thread =
-            thread::Builder::new().name("accounts".to_owned()).spawn(work).context("failed to start a thread")?;
-        Ok(Self { stop, thread })
-    }
-
-    /// Ends it once what is under way is done.
-    pub(crate) fn stop(self) {
-        drop(self.stop);
-        // It ends by itself, and a panic in it has ended the process before.
-        let _ = self.thread.join();
-    }
+/// Compares.
+pub(crate) fn start(tenants: Tenants) -> anyhow::Result<Looker> {
+    Looker::start("accounts", move |stop| {
+        while !stop.comes_within(LOOK) {
+            look_at_all(&tenants);
+        }
+    })
 }
 
 fn look_at_all(tenants: &Tenants) {

@@ -1,12 +1,10 @@
 //! A file that the kernel knows is a descriptor here, also long after anybody had it open. When descriptors become few the kernel is
 //! asked to forget such files, of the trees that have more than their part.
 
+use crate::looker::Looker;
 use crate::tenant::Tenants;
-use anyhow::Context;
 use minerva_cachefs::Descriptors;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 const LOOK: Duration = Duration::from_millis(50);
@@ -15,35 +13,16 @@ const AGAIN: Duration = Duration::from_millis(1);
 /// Names of a tree that are forgotten in a round.
 const NAMES_MAX: usize = 1000;
 
-/// A thread that looks twenty times a second.
-#[derive(Debug)]
-pub(crate) struct Forgetter {
-    stop: Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl Forgetter {
-    pub(crate) fn start(tenants: Tenants, descriptors: Arc<Descriptors>) -> anyhow::Result<Self> {
-        let (stop, stopped) = channel();
-        let work = move || {
-            let mut pause = LOOK;
-            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                // Where all that is known is in use there is no hurry.
-                let is_done = !descriptors.is_short() || forget(&tenants) == 0;
-                pause = if is_done { LOOK } else { AGAIN };
-            }
-        };
-        let thread =
-            thread::Builder::new().name("forgetter".to_owned()).spawn(work).context("failed to start a thread")?;
-        Ok(Self { stop, thread })
-    }
-
-    /// Ends it.
-    pub(crate) fn stop(self) {
-        drop(self.stop);
-        // It ends by itself, and a panic in it has ended the process before.
-        let _ = self.thread.join();
-    }
+/// Looks twenty times a second.
+pub(crate) fn start(tenants: Tenants, descriptors: Arc<Descriptors>) -> anyhow::Result<Looker> {
+    Looker::start("forgetter", move |stop| {
+        let mut pause = LOOK;
+        while !stop.comes_within(pause) {
+            // Where all that is known is in use there is no hurry.
+            let is_done = !descriptors.is_short() || forget(&tenants) == 0;
+            pause = if is_done { LOOK } else { AGAIN };
+        }
+    })
 }
 
 /// One round; how many names were forgotten.

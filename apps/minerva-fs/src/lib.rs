@@ -18,6 +18,7 @@
 //! | `projects` | by which project does the kernel count a tenant's files? |
 //! | `second_account` | does somebody else count the same as we do? |
 //! | `auditor` | and when is that looked at? |
+//! | `looker` | what is a thread that looks again and again, and how does it end? |
 //! | `control` | what tenants and the operator's tool ask |
 //! | `callers` | who is answered there at the same time? |
 //! | `metrics` | what Prometheus reads |
@@ -44,6 +45,7 @@ mod guest;
 mod guest_doctor;
 mod leaving;
 mod leftovers;
+mod looker;
 mod machine;
 mod metrics;
 mod mount_point;

@@ -1,18 +1,19 @@
 //! Serving, from the first look at the file to the last unmount.
 
-use crate::auditor::Auditor;
+use crate::auditor;
 use crate::control::Control;
-use crate::deferred::{Deferred, Mover};
+use crate::deferred::{Deferred, start_moving};
 use crate::descriptors;
-use crate::forgetter::Forgetter;
+use crate::forgetter;
 use crate::guest;
+use crate::looker::Looker;
 use crate::metrics;
 use crate::owner::Owner;
 use crate::pool::{self, PoolLock};
 use crate::projects;
 use crate::reload::{self, Reloader};
 use crate::settings::{Settings, load};
-use crate::spiller::Spiller;
+use crate::spiller;
 use crate::tenant::{Shared, Tenant, Tenants};
 use anyhow::Context;
 use minerva_cachefs::DiskQueue;
@@ -33,9 +34,6 @@ const DRAIN_LOOK: Duration = Duration::from_millis(50);
 const LEAVING_LOOK: Duration = Duration::from_secs(1);
 /// After so long it says what it waits for.
 const TELL_AFTER: Duration = Duration::from_secs(2);
-
-/// The threads that do.
-type Seeing = (Spiller, Forgetter, Option<Auditor>);
 
 /// Judges the file, and who it names.
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
@@ -79,7 +77,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     let settings = Arc::new(Settings::new(config));
     let seeing = if is_guest { None } else { Some(see_to_room(&tenants, &settings, &shared)?) };
     let deferred = Arc::new(Deferred::open(Arc::clone(&settings), Arc::clone(&tenants))?);
-    let mover = Mover::start(Arc::clone(&deferred))?;
+    let mover = start_moving(Arc::clone(&deferred))?;
     if let Some(scrapes) = scrapes {
         metrics::serve(scrapes, Arc::clone(&tenants), Arc::clone(&deferred))?;
     }
@@ -117,26 +115,25 @@ fn status(config: &FsConfig) -> String {
 }
 
 /// Whose the trees are sees to it that memory and descriptors last.
-fn see_to_room(tenants: &Tenants, settings: &Arc<Settings>, shared: &Shared) -> anyhow::Result<Seeing> {
-    let spiller = Spiller::start(Arc::clone(tenants), Arc::clone(settings))?;
-    let forgetter = Forgetter::start(Arc::clone(tenants), Arc::clone(&shared.descriptors))?;
-    let is_compared = settings.now().stable.second_account != SecondAccount::None;
-    let auditor = if is_compared { Some(Auditor::start(Arc::clone(tenants))?) } else { None };
-    Ok((spiller, forgetter, auditor))
+fn see_to_room(tenants: &Tenants, settings: &Arc<Settings>, shared: &Shared) -> anyhow::Result<Vec<Looker>> {
+    let mut seeing = vec![
+        spiller::start(Arc::clone(tenants), Arc::clone(settings))?,
+        forgetter::start(Arc::clone(tenants), Arc::clone(&shared.descriptors))?,
+    ];
+    if settings.now().stable.second_account != SecondAccount::None {
+        seeing.push(auditor::start(Arc::clone(tenants))?);
+    }
+    Ok(seeing)
 }
 
 /// Whose the trees are lets go of them.
 fn end_serving(
-    (spiller, forgetter, auditor): Seeing,
+    seeing: Vec<Looker>,
     tenants: &Tenants,
     signals: &Receiver<i32>,
     config: &FsConfig,
 ) -> anyhow::Result<()> {
-    spiller.stop();
-    forgetter.stop();
-    if let Some(auditor) = auditor {
-        auditor.stop();
-    }
+    seeing.into_iter().for_each(Looker::stop);
     stop_all(tenants, signals, config)
 }
 

@@ -2,14 +2,12 @@
 //! machine a part of everybody's.
 
 use crate::descriptors::Watch;
+use crate::looker::Looker;
 use crate::settings::Settings;
 use crate::tenant::Tenants;
-use anyhow::Context;
 use minerva_config::TemporaryPoolSettings;
 use std::fs;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 const LOOK: Duration = Duration::from_secs(1);
@@ -20,34 +18,15 @@ const PRESSURE_PERCENT: f64 = 10.0;
 /// The part of what is used that each gives then, a second.
 const GIVEN_PART: u64 = 8;
 
-/// A thread that looks once a second.
-#[derive(Debug)]
-pub(crate) struct Spiller {
-    stop: Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl Spiller {
-    pub(crate) fn start(tenants: Tenants, settings: Arc<Settings>) -> anyhow::Result<Self> {
-        let (stop, stopped) = channel();
-        let work = move || {
-            let mut watch = Watch::default();
-            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                look(&tenants, &settings.now().temporary);
-                watch.look(&tenants);
-            }
-        };
-        let thread =
-            thread::Builder::new().name("spiller".to_owned()).spawn(work).context("failed to start a thread")?;
-        Ok(Self { stop, thread })
-    }
-
-    /// Ends it once what is under way is done.
-    pub(crate) fn stop(self) {
-        drop(self.stop);
-        // It ends by itself, and a panic in it has ended the process before.
-        let _ = self.thread.join();
-    }
+/// Looks once a second.
+pub(crate) fn start(tenants: Tenants, settings: Arc<Settings>) -> anyhow::Result<Looker> {
+    Looker::start("spiller", move |stop| {
+        let mut watch = Watch::default();
+        while !stop.comes_within(LOOK) {
+            look(&tenants, &settings.now().temporary);
+            watch.look(&tenants);
+        }
+    })
 }
 
 fn look(tenants: &Tenants, settings: &TemporaryPoolSettings) {

@@ -37,7 +37,7 @@ mod user;
 
 pub(crate) use place::{Wish, find_tenant, judge_machine};
 pub(crate) use reports::Earned;
-pub(crate) use threads::Mover;
+pub(crate) use threads::start as start_moving;
 pub(crate) use user::User;
 
 use crate::guest;
@@ -121,7 +121,7 @@ pub(crate) struct Deferred {
 }
 
 impl Deferred {
-    /// Opens the log. [`Mover::start`] sees to what an earlier process left.
+    /// Opens the log. [`start_moving`] sees to what an earlier process left.
     pub(crate) fn open(settings: Arc<Settings>, tenants: Tenants) -> anyhow::Result<Self> {
         let config = settings.now();
         let (log, notes) =

@@ -4,6 +4,7 @@
 use super::Deferred;
 use super::disks::Destination;
 use super::mover::Moves;
+use crate::looker::Looker;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -16,39 +17,20 @@ const LOOK: Duration = Duration::from_millis(200);
 /// So long a destination may take to answer where the service begins or ends.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The thread that sees to the others.
-pub(crate) struct Mover {
-    stop: Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl Mover {
-    /// Starts them. What an earlier process left has been seen to when this returns, except at destinations that do not answer: there it
-    /// will be once they do.
-    pub(crate) fn start(deferred: Arc<Deferred>) -> anyhow::Result<Self> {
-        let mut threads = Threads { deferred, running: BTreeMap::new() };
-        threads.start_missing().context("failed to start a thread")?;
-        threads.wait_until_settled();
-        let (stop, stopped) = channel();
-        let work = move || {
-            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                // Where there is no room for a thread there may be later.
-                let _ = threads.start_missing();
-                threads.tell_silence();
-            }
-            threads.stop();
-        };
-        let thread =
-            thread::Builder::new().name("movers".to_owned()).spawn(work).context("failed to start a thread")?;
-        Ok(Self { stop, thread })
-    }
-
-    /// Ends them after the pieces that are under way.
-    pub(crate) fn stop(self) {
-        drop(self.stop);
-        // It ends by itself, and a panic in it has ended the process before.
-        let _ = self.thread.join();
-    }
+/// Starts the thread that sees to the others. What an earlier process left has been seen to when this returns, except at destinations that
+/// do not answer: there it will be once they do. Its end waits for the pieces that are under way.
+pub(crate) fn start(deferred: Arc<Deferred>) -> anyhow::Result<Looker> {
+    let mut threads = Threads { deferred, running: BTreeMap::new() };
+    threads.start_missing().context("failed to start a thread")?;
+    threads.wait_until_settled();
+    Looker::start("movers", move |stop| {
+        while !stop.comes_within(LOOK) {
+            // Where there is no room for a thread there may be later.
+            let _ = threads.start_missing();
+            threads.tell_silence();
+        }
+        threads.stop();
+    })
 }
 
 /// One for each destination.
@@ -112,6 +94,7 @@ impl Threads {
         }
         let until = Instant::now() + PATIENCE;
         for (destination, thread) in threads {
+            // No end of a thread can be waited for with a limit.
             while !thread.is_finished() && Instant::now() < until {
                 thread::sleep(Duration::from_millis(1));
             }

@@ -10,7 +10,7 @@ use std::process::Command;
 /// A small file system of its own.
 struct FileSystem(PathBuf);
 
-fn do_(program: &str, arguments: &[&str], path: &Path) -> bool {
+fn succeeds(program: &str, arguments: &[&str], path: &Path) -> bool {
     Command::new(program).args(arguments).arg(path).status().is_ok_and(|status| status.success())
 }
 
@@ -19,17 +19,17 @@ impl FileSystem {
         let (image, at) = (folder.join("image"), folder.join("away"));
         fs::create_dir(&at).unwrap();
         File::create(&image).unwrap().set_len(32 << 20).unwrap();
-        assert!(do_("mkfs.ext4", &["-q", "-F"], &image));
-        assert!(do_("mount", &["-o", "loop", image.to_str().unwrap()], &at));
+        assert!(succeeds("mkfs.ext4", &["-q", "-F"], &image));
+        assert!(succeeds("mount", &["-o", "loop", image.to_str().unwrap()], &at));
         Self(at)
     }
 
     fn freeze(&self) {
-        assert!(do_("fsfreeze", &["--freeze"], &self.0));
+        assert!(succeeds("fsfreeze", &["--freeze"], &self.0));
     }
 
     fn thaw(&self) {
-        assert!(do_("fsfreeze", &["--unfreeze"], &self.0));
+        assert!(succeeds("fsfreeze", &["--unfreeze"], &self.0));
     }
 }
 
@@ -37,7 +37,7 @@ impl Drop for FileSystem {
     fn drop(&mut self) {
         // Whoever waits for it could not be ended otherwise.
         let _ = Command::new("fsfreeze").arg("--unfreeze").arg(&self.0).output();
-        let _ = do_("umount", &["--lazy"], &self.0);
+        let _ = succeeds("umount", &["--lazy"], &self.0);
     }
 }
 
