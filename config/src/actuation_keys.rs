@@ -55,6 +55,13 @@ pub(crate) const ACTUATION: &[Key<Config>] = &[
         example: "",
     },
     Key {
+        name: "cap_jobs",
+        doc: "Batch jobs that wait for others are capped where no weight acts, while only jobs use the disk.",
+        kind: Kind::Flag { set: |c, v| c.engine.actuation.cap_jobs = v },
+        show: |c| Some(c.engine.actuation.cap_jobs.to_string()),
+        example: "",
+    },
+    Key {
         name: "caps_make_room",
         doc: "Where shares become caps, others are held below what the disk delivers while that helps somebody who gets less than its share says.",
         kind: Kind::Flag { set: |c, v| c.engine.actuation.caps_make_room = v },

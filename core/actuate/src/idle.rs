@@ -6,8 +6,7 @@
 //! sloth", 1995).
 //!
 //! What a request of idle work costs others is the move of the disk's head, not its bytes, so the cap follows the size of the
-//! tenant's requests: one in [`SECONDS_A_REQUEST`] each way. None waits for ever: while nothing is completed the cap
-//! doubles, so that a request much larger than those before is done within a minute or so.
+//! tenant's requests: one in [`SECONDS_A_REQUEST`] each way (`pace`).
 //!
 //! Background work that is stopped while others use the disk has no cap: it would outlast the pause that the work is for.
 //!
@@ -16,57 +15,21 @@
 use crate::Actuator;
 use crate::cap_knobs::wish_cap;
 use crate::ledger::Ledger;
+use crate::pace::{CAP_BYTES_MIN, Pace, SECONDS_A_REQUEST};
 use minerva_model::{BackEnd, DeviceId, IoSignals, Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long nobody else may have used the disk before caps are lifted.
 const QUIET: Nanos = Nanos::from_secs(3);
-/// Distance of the requests of a capped tenant.
-const SECONDS_A_REQUEST: u64 = 4;
-/// Without a completed request for so long a capped tenant gets twice as much.
-const PATIENCE: Nanos = Nanos::from_secs(8);
-/// Caps are powers of two, so that they change seldom: one request of 4 KiB, and of 1 MiB, which is about as large as they come.
-const CAP_BYTES_MIN: u64 = 1 << 10;
+/// About as large as requests come: one of 1 MiB.
 const CAP_BYTES_MAX: u64 = 256 << 10;
-/// Nothing is known of the tenant's requests yet.
-const CAP_BYTES_FIRST: u64 = 16 << 10;
 
 impl Actuator {
     /// Tenants that are stopped by other means while others use a disk, and so get no cap at level `idle`.
     pub fn stopped_elsewhere(&mut self, tenants: &BTreeSet<TenantId>) {
         let Self { disks, ledger, .. } = self;
         disks.values_mut().for_each(|disk| disk.stopped_elsewhere(tenants, ledger));
-    }
-}
-
-/// A tenant at `idle`.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Pace {
-    /// Its cap when it has one, in bytes a second each way.
-    bytes_per_second: u64,
-    /// When it last completed a request, was capped or got twice as much.
-    served_at: Nanos,
-    capped: bool,
-}
-
-impl Pace {
-    fn slice(&mut self, now: Nanos, row: Option<&IoSignals>, holds_back: bool) {
-        let began = holds_back && !self.capped;
-        self.capped = holds_back;
-        match row.map(|row| row.transferred).filter(|done| done.ops() > 0) {
-            Some(done) => {
-                let rate = done.bytes() / done.ops() / SECONDS_A_REQUEST;
-                self.bytes_per_second = rate.next_power_of_two().clamp(CAP_BYTES_MIN, CAP_BYTES_MAX);
-                self.served_at = now;
-            }
-            None if began || !self.capped => self.served_at = now,
-            None if now.since(self.served_at) >= PATIENCE => {
-                self.bytes_per_second = (self.bytes_per_second * 2).min(CAP_BYTES_MAX);
-                self.served_at = now;
-            }
-            None => {}
-        }
     }
 }
 
@@ -116,15 +79,11 @@ impl IdleTenants {
         for tenant in idle.difference(&self.stopped_elsewhere) {
             let row = rows.binary_search_by_key(&(*tenant, device), |row| (row.tenant, row.device));
             let row = row.ok().map(|index| &rows[index]);
-            let pace = self.paces.entry(*tenant).or_insert(Pace {
-                bytes_per_second: CAP_BYTES_FIRST,
-                served_at: now,
-                capped: false,
-            });
-            let was_capped = pace.capped;
-            pace.slice(now, row, holds_back);
-            if was_capped || pace.capped {
-                wish_cap(ledger, by, *tenant, device, pace.capped.then_some([pace.bytes_per_second; 2]));
+            let pace = self.paces.entry(*tenant).or_insert_with(|| Pace::new(now));
+            let was_capped = pace.is_capped();
+            pace.slice(now, row, holds_back, of_idle);
+            if was_capped || pace.is_capped() {
+                wish_cap(ledger, by, *tenant, device, pace.cap());
             }
         }
     }
@@ -139,7 +98,7 @@ impl IdleTenants {
 
     /// The tenant is not at `idle` any more.
     pub(crate) fn lift(&mut self, device: DeviceId, tenant: TenantId, ledger: &mut Ledger) {
-        let was_capped = self.paces.remove(&tenant).is_some_and(|pace| pace.capped);
+        let was_capped = self.paces.remove(&tenant).is_some_and(|pace| pace.is_capped());
         if let Some(by) = self.by.filter(|_| was_capped) {
             wish_cap(ledger, by, tenant, device, None);
         }
@@ -152,13 +111,18 @@ impl IdleTenants {
 
     /// Who is held back.
     pub(crate) fn capped(&self) -> Vec<TenantId> {
-        self.paces.iter().filter(|(_, pace)| pace.capped).map(|(tenant, _)| *tenant).collect()
+        self.paces.iter().filter(|(_, pace)| pace.is_capped()).map(|(tenant, _)| *tenant).collect()
     }
+}
+
+/// What a tenant at `idle` may transfer in a second, whose requests have so many bytes.
+pub(crate) fn of_idle(request_bytes: u64) -> u64 {
+    (request_bytes / SECONDS_A_REQUEST).next_power_of_two().clamp(CAP_BYTES_MIN, CAP_BYTES_MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CAP_BYTES_FIRST, CAP_BYTES_MAX, IdleTenants, Pace};
+    use super::IdleTenants;
     use crate::fights::Rules;
     use crate::ledger::Ledger;
     use minerva_model::{BackEnd, DeviceId, IoCounters, IoSignals, Nanos, TenantId};
@@ -207,50 +171,5 @@ mod tests {
         }
         disk.lift(DISK, TenantId(1), &mut ledger);
         assert_eq!(disk.capped(), [TenantId(2)], "who comes back is free at once");
-    }
-
-    /// The caps of each second, given how many requests of which size were completed in it.
-    fn caps(seconds: &[(u64, u64)]) -> Vec<u64> {
-        let mut pace = Pace { bytes_per_second: CAP_BYTES_FIRST, served_at: Nanos::ZERO, capped: false };
-        let slice = |(second, (ops, size)): (u64, &(u64, u64))| {
-            pace.slice(Nanos::from_secs(second), Some(&row(1, *ops, *size)), true);
-            pace.bytes_per_second
-        };
-        (1..).zip(seconds).map(slice).collect()
-    }
-
-    #[test]
-    fn a_cap_is_one_request_in_four_seconds() {
-        // Requests, their size, and the cap.
-        let table = [
-            (1, 512, 1 << 10),
-            (1, 4 << 10, 1 << 10),
-            (50, 6 << 10, 2 << 10),
-            (3, 64 << 10, 16 << 10),
-            (9, 256 << 10, 64 << 10),
-            (1, 1 << 20, 256 << 10),
-            (1, 64 << 20, 256 << 10),
-        ];
-        for (ops, size, cap) in table {
-            assert_eq!(caps(&[(ops, size)]), [cap], "{ops} of {size}");
-        }
-    }
-
-    #[test]
-    fn who_waits_gets_twice_as_much_every_eight_seconds() {
-        let waits = [vec![(1, 4 << 10)], vec![(0, 0); 80]].concat();
-        let seen = caps(&waits);
-        assert_eq!((seen[0], seen[7], seen[8], seen[16]), (1 << 10, 1 << 10, 2 << 10, 4 << 10));
-        assert_eq!(seen.last(), Some(&CAP_BYTES_MAX));
-        // What may pass in all until a request of 1 MiB is done, though those before were of 4 KiB.
-        let passed = seen
-            .iter()
-            .scan(0, |sum, cap| {
-                *sum += cap;
-                Some(*sum)
-            })
-            .position(|sum| sum >= 1 << 20);
-        assert!(passed.is_some_and(|second| second <= 70), "{passed:?}");
-        assert_eq!(caps(&[vec![(1, 4 << 10)], vec![(0, 0); 20], vec![(1, 4 << 10)]].concat()).last(), Some(&(1 << 10)));
     }
 }

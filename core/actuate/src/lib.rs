@@ -19,6 +19,7 @@ mod bfq;
 mod bfq_v1;
 mod cap_knobs;
 mod caps;
+mod decided;
 mod disk;
 mod disk_use;
 mod disk_wishes;
@@ -33,6 +34,7 @@ mod knob;
 mod ledger;
 mod low_latency_by_use;
 mod memory;
+mod pace;
 mod room;
 mod served;
 mod server_use;
@@ -45,6 +47,7 @@ mod suitability;
 mod tenant_use;
 mod throttle_v1;
 mod waiting;
+mod waiting_jobs;
 mod weight_file;
 
 pub use suitability::{Suitability, suitability};
@@ -99,6 +102,9 @@ pub struct Actuator {
     pairs: BTreeMap<(TenantId, DeviceId), Pair>,
     /// Who is to use which disk only when nobody else does.
     idle: BTreeMap<DeviceId, BTreeSet<TenantId>>,
+    /// Which batch jobs wait for others on which disk, and what part of its time each keeps.
+    #[serde(default)]
+    waiting_jobs: BTreeMap<DeviceId, BTreeMap<TenantId, f64>>,
     ledger: Ledger,
     memory: MemoryPressure,
     served: Served,
@@ -126,6 +132,7 @@ impl Actuator {
             disks: BTreeMap::new(),
             pairs: BTreeMap::new(),
             idle: BTreeMap::new(),
+            waiting_jobs: BTreeMap::new(),
             memory: MemoryPressure::default(),
             served: Served::default(),
             servers: ServerUse::default(),
@@ -176,6 +183,7 @@ impl Actuator {
         self.disks.remove(&id);
         self.pairs.retain(|(_, device), _| *device != id);
         self.idle.remove(&id);
+        self.waiting_jobs.remove(&id);
         self.ledger.forget_device(id);
         self.ledger.disown(Holder::Disk(id));
     }
@@ -220,6 +228,7 @@ impl Actuator {
             self.pairs.remove(&(id, device));
         }
         self.idle.values_mut().for_each(|tenants| tenants.retain(|tenant| *tenant != id));
+        self.waiting_jobs.values_mut().for_each(|tenants| tenants.retain(|tenant, _| *tenant != id));
         self.disks.values_mut().for_each(|disk| disk.unset(&self.groups, known.group, id));
         self.wish_served();
         self.ledger.retire(Holder::Tenant(id));
@@ -250,11 +259,15 @@ impl Actuator {
         self.take_shares(decisions);
         self.note_activity(signals);
         self.watch_use(signals);
-        let Self { disks, pairs, tenants, idle, ledger, groups, config, memory, servers, .. } = self;
+        let Self { disks, pairs, tenants, idle, waiting_jobs, ledger, groups, config, memory, servers, .. } = self;
         for (id, disk) in disks {
             let idle = idle.get(id).filter(|_| config.actuation.cap_idle).into_iter().flatten().copied();
             let idle = idle.filter(|tenant| is_steered(tenants, *tenant));
-            let held_back = disk.hold_back(now, &idle.collect(), signals, !memory.is_high(), ledger);
+            let waiting = waiting_jobs.get(id).filter(|_| config.actuation.cap_jobs).into_iter().flatten();
+            let waiting =
+                waiting.filter(|(tenant, _)| is_steered(tenants, **tenant)).map(|(tenant, part)| (*tenant, *part));
+            let held_back =
+                disk.hold_back((now, config), &idle.collect(), waiting.collect(), signals, !memory.is_high(), ledger);
             let mut shares = BTreeMap::new();
             if disk.has_caps() {
                 let on_disk = pairs.iter().filter(|((tenant, device), _)| device == id && is_steered(tenants, *tenant));
@@ -267,24 +280,6 @@ impl Actuator {
         }
         self.ledger.slice_ended(self.slice);
         self.tell();
-    }
-
-    /// Shares that changed within a slice, because a tenant asked for something. Weights follow at once; caps are dealt with
-    /// the next slice, as they are fitted to what was used in it.
-    pub fn reshare(&mut self, now: Nanos, decisions: &[Decision]) {
-        if decisions.is_empty() {
-            return;
-        }
-        self.take_shares(decisions);
-        let Self { disks, ledger, groups, config, .. } = self;
-        for decision in decisions.iter().filter(|decision| !decision.is_only_when_idle()) {
-            if let Some(disk) = disks.get_mut(&decision.device) {
-                disk.let_on(decision.tenant, ledger);
-            }
-        }
-        for disk in disks.values_mut().filter(|disk| !disk.has_caps()) {
-            disk.plan(now, config, groups, &BTreeMap::new(), &Signals::default(), ledger);
-        }
     }
 
     /// What came of an inspection or a write. An answer to a request that no longer matters is ignored.
@@ -371,23 +366,6 @@ impl Actuator {
         };
         let share = pair.share.filter(|_| !known.excluded).map(Share::get);
         disk.set(&self.groups, known.group, Own { tenant, share, active: pair.active });
-    }
-
-    fn take_shares(&mut self, decisions: &[Decision]) {
-        for decision in decisions {
-            if !self.tenants.contains_key(&decision.tenant) {
-                continue;
-            }
-            let idle = self.idle.entry(decision.device).or_default();
-            match decision.is_only_when_idle() {
-                true => idle.insert(decision.tenant),
-                false => idle.remove(&decision.tenant),
-            };
-            let pair = self.pairs.entry((decision.tenant, decision.device)).or_default();
-            if pair.share.replace(decision.share) != Some(decision.share) {
-                self.enter_pair((decision.tenant, decision.device));
-            }
-        }
     }
 }
 

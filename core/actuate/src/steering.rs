@@ -13,9 +13,10 @@ use crate::low_latency_by_use::LowLatencyByUse;
 use crate::setting::Setting;
 use crate::strict_by_use::StrictByUse;
 use crate::suitability::{Suitability, not_calibrated, suitability};
+use crate::waiting_jobs::{OfDisk, WaitingJobs};
 use minerva_model::{
-    BackEnd, CgroupVersion, Device, DeviceFacts, DeviceSettings, Effect, EngineConfig, Finding, FindingKind, KnobFile,
-    Nanos, Signals, TenantId,
+    BackEnd, CgroupVersion, Decision, Device, DeviceFacts, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
+    KnobFile, Nanos, Signals, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +47,8 @@ pub(crate) struct Steering {
     means: Means,
     idle: IdleTenants,
     #[serde(default)]
+    jobs: WaitingJobs,
+    #[serde(default)]
     strict: StrictByUse,
     #[serde(default)]
     low_latency: LowLatencyByUse,
@@ -66,6 +69,7 @@ impl Steering {
             told: None,
             means: Means::Watch,
             idle: IdleTenants::default(),
+            jobs: WaitingJobs::default(),
             strict: StrictByUse::default(),
             low_latency: LowLatencyByUse::default(),
             in_use: BackEnd::Observe,
@@ -138,7 +142,9 @@ impl Steering {
                 }
             }
         }
-        self.idle.cap_by(id, throttle(&self.device.facts, settings).filter(|_| enforce), ledger);
+        let throttle = throttle(&self.device.facts, settings).filter(|_| enforce);
+        self.idle.cap_by(id, throttle, ledger);
+        self.jobs.cap_by(id, throttle.filter(|_| knob::weight_knob(wanted).is_none()), ledger);
         let renewed = wanted != self.in_use;
         if renewed {
             self.leave(ledger);
@@ -203,6 +209,7 @@ impl Steering {
     /// A tenant is gone; its group still stands in `groups`.
     pub(crate) fn unset(&mut self, groups: &Groups, group: GroupNumber, tenant: TenantId) {
         self.idle.forget(tenant);
+        self.jobs.forget(tenant);
         match &mut self.means {
             Means::Watch => {}
             Means::Weights { tree, .. } => tree.set(groups, group, None),
@@ -213,6 +220,7 @@ impl Steering {
     /// A tenant was excluded or is steered again: what was dealt to it counts no more.
     pub(crate) fn forget_cap(&mut self, tenant: TenantId) {
         self.idle.forget(tenant);
+        self.jobs.forget(tenant);
         if let Means::Caps { dealer, .. } = &mut self.means {
             dealer.forget(tenant);
         }
@@ -292,19 +300,22 @@ impl Steering {
         self.by_use() != before
     }
 
-    /// Holds back tenants at `idle` while others use the disk; before each [`Steering::plan`]. Answers with those that are, who are
-    /// dealt nothing else.
+    /// Holds back tenants at `idle` while others use the disk, and batch jobs that wait; before each [`Steering::plan`]. Answers with those
+    /// that are, who are dealt nothing else.
     pub(crate) fn hold_back(
         &mut self,
-        now: Nanos,
+        (now, config): (Nanos, &EngineConfig),
         idle: &BTreeSet<TenantId>,
+        mut waiting: BTreeMap<TenantId, f64>,
         signals: &Signals,
         may_cap: bool,
         ledger: &mut Ledger,
     ) -> Vec<TenantId> {
         let id = self.device.id;
+        waiting.retain(|tenant, _| may_cap && !idle.contains(tenant));
+        self.jobs.slice(now, self.of_disk(config), &waiting, signals, ledger);
         self.idle.slice(now, id, idle, &signals.io, may_cap, ledger);
-        let capped = self.idle.capped();
+        let capped = [self.idle.capped(), self.jobs.capped()].concat();
         if let Means::Caps { dealer, .. } = &mut self.means {
             capped.iter().for_each(|tenant| dealer.forget(*tenant));
         }
@@ -316,14 +327,25 @@ impl Steering {
         self.idle.stopped_elsewhere(self.device.id, tenants, ledger);
     }
 
-    /// The tenant came back from `idle` within a slice.
-    pub(crate) fn let_on(&mut self, tenant: TenantId, ledger: &mut Ledger) {
-        self.idle.lift(self.device.id, tenant, ledger);
+    fn of_disk(&self, config: &EngineConfig) -> OfDisk {
+        let settings = config.devices.get(&self.device.name);
+        let bytes_per_second = settings.and_then(|disk| disk.bandwidth_bytes_per_second).map(|bytes| bytes as f64);
+        OfDisk { device: self.device.id, rotational: self.device.facts.rotational, bytes_per_second }
+    }
+
+    /// Within a slice a tenant came back from `idle`, or is to wait no more.
+    pub(crate) fn let_on(&mut self, decision: &Decision, ledger: &mut Ledger) {
+        if !decision.is_only_when_idle() {
+            self.idle.lift(self.device.id, decision.tenant, ledger);
+        }
+        if decision.job_waits_with().is_none() {
+            self.jobs.lift(self.device.id, decision.tenant, ledger);
+        }
     }
 
     /// Some tenant is capped here, or may be in the next slice.
     pub(crate) fn may_hold_up_writeback(&self) -> bool {
-        self.has_caps() || !self.idle.capped().is_empty()
+        self.has_caps() || !self.idle.capped().is_empty() || !self.jobs.capped().is_empty()
     }
 
     /// Whether caps may stand; before each [`Steering::plan`].

@@ -6,8 +6,8 @@
 //! | `disk NAME MAJ:MIN ELEVATOR LOW_LATENCY VERSION [BACK_END]` | a disk is seen |
 //! | `tenant N KIND PATH [excluded]`, `gone N` | a tenant is seen, or gone |
 //! | `server NAME MAJ:MIN N:DISK...`, `server NAME gone` | a server of ours serves disks of tenants, or has ended |
-//! | `decide N MAJ:MIN SHARE [idle]` | a decision for the next slice, by level `idle` |
-//! | `reshare N MAJ:MIN SHARE [idle]` | a decision within a slice |
+//! | `decide N MAJ:MIN SHARE [idle\|waits PART]` | a decision for the next slice, by level `idle`, or of a job that waits with that part of the disk |
+//! | `reshare N MAJ:MIN SHARE [idle\|waits PART]` | a decision within a slice |
 //! | `uses N MAJ:MIN MBPS [REQUESTS]` | a tenant reads that much in the next slice, in so many, and the disk is busy |
 //! | `memory PERMILLE`, `memory absent` | in that part of each further slice all wait for memory |
 //! | `slice` | plan, then perform and answer until nothing is left |
@@ -91,11 +91,11 @@ impl World {
                 self.actuator.contracts_seen(&contracts(name, device, tenant, permille, guests));
             }
             ["server", name, device, ref disks @ ..] => self.actuator.server_seen(&served(name, device, disks)),
-            ["decide", tenant, device, share, ref idle @ ..] => {
-                self.decisions.push(decision(tenant, device, share, !idle.is_empty()));
+            ["decide", tenant, device, share, ref held_back @ ..] => {
+                self.decisions.push(decision(tenant, device, share, held_back));
             }
-            ["reshare", tenant, device, share, ref idle @ ..] => {
-                self.actuator.reshare(self.now, &[decision(tenant, device, share, !idle.is_empty())]);
+            ["reshare", tenant, device, share, ref held_back @ ..] => {
+                self.actuator.reshare(self.now, &[decision(tenant, device, share, held_back)]);
             }
             ["uses", tenant, device, megabytes, ref requests @ ..] => {
                 self.use_disk(tenant, device, megabytes, requests.first().copied().unwrap_or("1"));
@@ -187,11 +187,18 @@ fn contracts(server: &str, device: &str, tenant: &str, permille: &str, guests: &
     }
 }
 
-fn decision(tenant: &str, device: &str, share: &str, idle: bool) -> Decision {
+fn decision(tenant: &str, device: &str, share: &str, held_back: &[&str]) -> Decision {
     let (tenant, device) = (TenantId(tenant.parse().unwrap()), device.parse().unwrap());
-    let reason = Reason::SteppedBack { level: Level::Idle, percent: 1, request: None };
-    let factor = Factor { policy: PolicyName::LEVELS, value: 0.01, reason };
-    let factors = if idle { vec![factor] } else { Vec::new() };
+    let factor = |policy, reason| vec![Factor { policy, value: 0.01, reason }];
+    let factors = match held_back {
+        [] => Vec::new(),
+        ["idle"] => factor(PolicyName::LEVELS, Reason::SteppedBack { level: Level::Idle, percent: 1, request: None }),
+        ["waits", part] => {
+            let reason = Reason::JobWaits { text: "it waits".to_owned(), disk_part: part.parse().unwrap() };
+            factor(PolicyName::new("makespan"), reason)
+        }
+        other => panic!("not a decision: {other:?}"),
+    };
     Decision { tenant, device, share: Share::new(share.parse().unwrap()), factors }
 }
 
@@ -268,6 +275,7 @@ scripts! {
     fn fights_are_given_up();
     fn idle_beside_dealt_caps();
     fn idle_waits_for_others();
+    fn jobs_that_wait_are_capped_where_no_weight_acts();
     fn leaving_enforce_puts_back();
     fn low_latency_follows_use();
     fn memory_pressure_lifts_caps();

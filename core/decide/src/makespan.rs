@@ -280,12 +280,21 @@ impl SharePolicy for Rule {
     }
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
-        let text = self.place(pair).map_or_else(|| "no job".to_owned(), |position| self.explain(pair.tenant, position));
-        Reason::Stated { text }
+        let place = self.place(pair);
+        let text = place.map_or_else(|| "no job".to_owned(), |position| self.explain(pair.tenant, position));
+        match place.and_then(QueuePosition::waits_with) {
+            Some(disk_part) => Reason::JobWaits { text, disk_part },
+            None => Reason::Stated { text },
+        }
     }
 
     fn mark(&self, pair: &Pair<'_>) -> u8 {
-        self.place(pair).map_or(0, |place| (place.place.min(126) as u8 + 1) << 1 | u8::from(place.is_ahead()))
+        let mark = |place: &QueuePosition| {
+            // Three states of a job that waits or not.
+            let state = if place.is_ahead() { 0 } else { 1 + u8::from(place.alone) };
+            3 * (place.place.min(80) as u8) + state + 1
+        };
+        self.place(pair).map_or(0, mark)
     }
 }
 
@@ -509,6 +518,19 @@ mod tests {
             assert_eq!((shown[0].is_overrun, shown[0].disks[0].basis), (true, "what it has had so far"));
             assert_eq!(places[0], Some(usize::from(second > 4)), "as if it had declared once, slice {second}");
         }
+    }
+
+    #[test]
+    fn only_among_jobs_one_that_waits_may_be_capped() {
+        let mut rule = rule(&[("a", Some(1 << 40)), ("b", Some(1 << 30)), ("c", Some(1 << 50))]);
+        rule.tenant_seen(&tenant(4, "no job"));
+        let waits_with = |rule: &Rule, number| rule.places[&(DISK, TenantId(number))].waits_with();
+        slice(&mut rule, 1, 1000, &[1 << 20, 1 << 20, 1 << 20]);
+        assert_eq!([1, 2, 3].map(|number| waits_with(&rule, number).is_some()), [true, false, true]);
+        // A tenth of an equal part each.
+        assert!(waits_with(&rule, 1).is_some_and(|part| (part - 0.1 / 3.0).abs() < 1e-9));
+        slice(&mut rule, 2, 1000, &[1 << 20, 1 << 20, 1 << 20, 1 << 20]);
+        assert_eq!([1, 2, 3].map(|number| waits_with(&rule, number)), [None; 3], "another tenant uses the disk");
     }
 
     #[test]

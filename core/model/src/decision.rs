@@ -80,6 +80,14 @@ impl Decision {
         self.factors.iter().any(is_idle)
     }
 
+    /// The part of the disk's time that it keeps as a batch job that waits for others, where only jobs use the disk.
+    pub fn job_waits_with(&self) -> Option<f64> {
+        self.factors.iter().find_map(|factor| match factor.reason {
+            Reason::JobWaits { disk_part, .. } => Some(disk_part),
+            _ => None,
+        })
+    }
+
     /// As it displays, with the disk's kernel name in place of its number: as people know it.
     pub fn on(&self, disk: &str) -> String {
         let mut text = format!("{} on {disk}: share {}", self.tenant, self.share);

@@ -64,7 +64,7 @@ pub use credit::{
     MicroCredits, Purchase, Recalled,
 };
 pub use decision::{Decision, Factor, PolicyName};
-pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId};
+pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId, POSITIONING};
 pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
 pub use forecasting::{FittedModel, ForecastMode, ForecastSettings, ModelKind, SessionSource};

@@ -122,6 +122,13 @@ pub enum Reason {
         /// The words.
         text: String,
     },
+    /// A batch job waits for others, and only jobs use the disk.
+    JobWaits {
+        /// In the policy's own words.
+        text: String,
+        /// What it keeps of the disk's time, 0 to 1.
+        disk_part: f64,
+    },
 }
 
 impl Reason {
@@ -191,7 +198,7 @@ impl fmt::Display for Reason {
                     false => write!(f, "another's burst goes first, with {part} % of this share{of_runs}"),
                 }
             }
-            Self::Stated { text } => f.write_str(text),
+            Self::Stated { text } | Self::JobWaits { text, .. } => f.write_str(text),
         }
     }
 }

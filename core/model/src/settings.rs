@@ -203,6 +203,9 @@ pub struct ActuationSettings {
     /// Who is at level `idle` is capped while others use the disk. Recordings from before there was such a cap say nothing of it.
     #[serde(default)]
     pub cap_idle: bool,
+    /// Batch jobs that wait for others are capped where no weight acts, while only jobs use the disk.
+    #[serde(default)]
+    pub cap_jobs: bool,
     /// Where shares become caps, others are held below what the disk delivers while that helps somebody who gets less than its share
     /// says, and caps stand while they are what leaves the disk less than busy.
     #[serde(default)]
@@ -221,6 +224,7 @@ impl Default for ActuationSettings {
             caps_lift_below_busy_permille: 900,
             caps_lift_at_memory_stall_permille: 100,
             cap_idle: true,
+            cap_jobs: true,
             caps_make_room: true,
             caps_only_if_short: true,
         }

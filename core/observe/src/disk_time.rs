@@ -16,12 +16,10 @@
 //! Both are bounds that nobody can move but by making the disk deliver more, so a tenant cannot teach Minerva that its requests
 //! are cheap. What is given out adds up to the time for which the disk was busy, and nobody gets more than that.
 
-use minerva_model::{DeviceId, DeviceSignals, IoCounters, Nanos, Signals};
+use minerva_model::{DeviceId, DeviceSignals, IoCounters, Nanos, POSITIONING, Signals};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An average seek and half a turn at 7200 rpm: 8.5 + 4.2 ms in data sheets.
-const POSITIONING_SECONDS: f64 = 12.7e-3;
 /// Requests up to this size are taken for ones that do not go on where the last one ended.
 const RANDOM_BYTES_MAX: f64 = 32.0 * 1024.0;
 /// A disk is taken to deliver at least 100 MB/s where seeks cost time; 1 GB/s and 50,000 requests a second elsewhere.
@@ -74,7 +72,7 @@ impl Costs {
         let positioning = match self.rotational {
             true => {
                 let likely = (RANDOM_BYTES_MAX * ops / bytes.max(1.0)).min(1.0);
-                POSITIONING_SECONDS * likely * likely
+                POSITIONING.as_secs_f64() * likely * likely
             }
             false => self.request,
         };

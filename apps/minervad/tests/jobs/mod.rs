@@ -101,6 +101,25 @@ fn the_shortest_job_goes_first_hears_it_and_its_run_outlives_the_daemon() {
 }
 
 #[test]
+fn where_no_weight_acts_the_job_that_waits_is_capped_and_a_kill_leaves_no_cap() {
+    let Some(bed) = Bed::new() else { return };
+    let job = |tenant: &str, bytes: &str| {
+        format!("\n[[jobs]]\npattern = \"{}/{tenant}\"\nname = \"{tenant}\"\nbytes = \"{bytes}\"\n", bed.name)
+    };
+    bed.write_config(&format!("{ENFORCE}{}{}", job("heavy", "900TB"), job("sparing", "1TB")));
+    // No elevator that reads weights, so the kernel has to be told to count.
+    std::fs::write(format!("/sys/block/{}/queue/scheduler", bed.device), "none").expect("every disk can do without");
+    bed.arm_throttle();
+    let mut daemon = bed.start();
+    let _scans = Scans::start(&bed);
+    let is_free = |tenant: &str| ["read", "write"].iter().all(|way| bed.cap(tenant, way).is_none());
+    daemon.until("the longer one is capped", || !is_free("heavy") && is_free("sparing"));
+    daemon.signal("-KILL");
+    daemon.child.wait().expect("an end");
+    until("the guard has put it back", || is_free("heavy"));
+}
+
+#[test]
 fn who_declares_one_byte_is_found_out_and_loses_what_the_lie_gained() {
     let Some(bed) = Bed::new() else { return };
     let extra =

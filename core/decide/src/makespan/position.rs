@@ -52,6 +52,11 @@ impl QueuePosition {
         self.place == 0 && self.ahead == 1
     }
 
+    /// The part of the disk's time that it keeps while it waits for others, where only jobs use the disk.
+    pub(super) fn waits_with(&self) -> Option<f64> {
+        (self.alone && !self.is_ahead()).then(|| self.part() / self.jobs.max(1) as f64)
+    }
+
     /// How long its part may make it wait for its next turn.
     pub(super) fn turn_comes_within(&self) -> Nanos {
         let turns = self.jobs as f64 / self.part().max(f64::MIN_POSITIVE);

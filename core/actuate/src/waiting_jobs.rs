@@ -1,0 +1,101 @@
+//! Batch jobs that wait for others on a disk on which no weight acts: on NVMe disks, mostly, and under mq-deadline.
+//!
+//! Shares that nobody reads order nothing, so a job that waits is capped, as tenants at `idle` are (`idle`). It has said that it is a job
+//! or is one by the operator's word, and what it gives up it gets back when its turn comes; that holds only among jobs, so nobody is
+//! capped here while anybody else uses the disk. The part of the disk's time that the policy leaves it (Matteussi and Geyer 2018;
+//! docs/adr/0073) becomes requests: where seeks cost time each costs two, one to its place and one back, whatever its size.
+//!
+//! Caps are lifted when the host is short of memory (`memory`).
+
+use crate::cap_knobs::wish_cap;
+use crate::ledger::Ledger;
+use crate::pace::{CAP_BYTES_MIN, Pace, SECONDS_A_REQUEST};
+use minerva_model::{BackEnd, DeviceId, Nanos, POSITIONING, Signals, TenantId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A disk delivers at least this much until more was measured, in bytes a second.
+const CAPACITY_MIN: f64 = 1e6;
+
+/// Those of one disk.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct WaitingJobs {
+    /// How caps are set here; nothing where weights act, or where nobody can or may be capped.
+    by: Option<BackEnd>,
+    paces: BTreeMap<TenantId, Pace>,
+    /// The most that the disk was seen to deliver.
+    bytes_per_second_max: f64,
+}
+
+/// A disk, as far as it matters here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfDisk {
+    pub(crate) device: DeviceId,
+    /// Seeks cost time.
+    pub(crate) rotational: bool,
+    /// What the operator's file says that it delivers.
+    pub(crate) bytes_per_second: Option<f64>,
+}
+
+impl WaitingJobs {
+    /// Caps are set in this way from now on, or not at all.
+    pub(crate) fn cap_by(&mut self, device: DeviceId, by: Option<BackEnd>, ledger: &mut Ledger) {
+        if self.by != by {
+            self.capped().into_iter().for_each(|tenant| self.lift(device, tenant, ledger));
+            self.by = by;
+        }
+    }
+
+    /// A slice ended. `waiting` has the part of the disk's time of each job that waits in the next.
+    pub(crate) fn slice(
+        &mut self,
+        now: Nanos,
+        disk: OfDisk,
+        waiting: &BTreeMap<TenantId, f64>,
+        signals: &Signals,
+        ledger: &mut Ledger,
+    ) {
+        let back: Vec<TenantId> = self.paces.keys().copied().filter(|tenant| !waiting.contains_key(tenant)).collect();
+        back.into_iter().for_each(|tenant| self.lift(disk.device, tenant, ledger));
+        if let Some(row) = signals.devices.iter().find(|row| row.device == disk.device) {
+            let rate = row.transferred.bytes() as f64 / row.elapsed.as_secs_f64().max(1e-3);
+            self.bytes_per_second_max = self.bytes_per_second_max.max(rate);
+        }
+        let Some(by) = self.by else { return };
+        let capacity = disk.bytes_per_second.unwrap_or(self.bytes_per_second_max).max(CAPACITY_MIN);
+        let positioning = if disk.rotational { 2.0 * POSITIONING.as_secs_f64() } else { 0.0 };
+        for (tenant, part) in waiting {
+            let row = signals.io.binary_search_by_key(&(*tenant, disk.device), |row| (row.tenant, row.device));
+            let row = row.ok().map(|index| &signals.io[index]).filter(|row| row.transferred.ops() > 0);
+            if row.is_none() && !self.paces.contains_key(tenant) {
+                // How large its requests are is not known, so neither is what they cost.
+                continue;
+            }
+            let pace = self.paces.entry(*tenant).or_insert_with(|| Pace::new(now));
+            pace.slice(now, row, true, |request| {
+                let request = request as f64;
+                let requests = (part / (positioning + request / capacity)).max(1.0 / SECONDS_A_REQUEST as f64);
+                (request * requests).max(CAP_BYTES_MIN as f64) as u64
+            });
+            wish_cap(ledger, by, *tenant, disk.device, pace.cap());
+        }
+    }
+
+    /// The tenant waits no more.
+    pub(crate) fn lift(&mut self, device: DeviceId, tenant: TenantId, ledger: &mut Ledger) {
+        let was_capped = self.paces.remove(&tenant).is_some();
+        if let Some(by) = self.by.filter(|_| was_capped) {
+            wish_cap(ledger, by, tenant, device, None);
+        }
+    }
+
+    /// The tenant's knobs are put back by somebody else, or gone with it.
+    pub(crate) fn forget(&mut self, tenant: TenantId) {
+        self.paces.remove(&tenant);
+    }
+
+    /// Who is held back.
+    pub(crate) fn capped(&self) -> Vec<TenantId> {
+        self.paces.keys().copied().collect()
+    }
+}
