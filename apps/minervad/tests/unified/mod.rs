@@ -19,6 +19,7 @@ const SOME: &[&str] = &[
     "background::processors::background_work_is_confined_to_some_processors_and_is_free_again_after_its_daemon",
     "listeners::a_process_is_its_cgroups_tenant_also_in_a_new_one",
     "churn::whoever_goes_from_one_brief_group_to_the_next_is_held_down_in_the_next_that_lasts",
+    "jobs::where_no_weight_acts_the_job_that_waits_is_capped_and_a_kill_leaves_no_cap",
 ];
 
 /// What runs all of them, or those that it names.
