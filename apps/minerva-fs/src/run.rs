@@ -255,6 +255,7 @@ fn unmount_all(tenants: &mut Vec<Tenant>, signals: &Receiver<i32>) -> anyhow::Re
                 eprintln!("minerva-fs: waiting up to {} s for the users of {}", DRAIN.as_secs(), mount.at.display());
             }
         }
+        // Nothing tells when the last user of a mount is gone.
         thread::sleep(DRAIN_LOOK);
     }
 }

@@ -13,12 +13,12 @@
 //! Tenants at `idle` do not hold back each other. Caps are lifted when the host is short of memory (`memory`).
 
 use crate::Actuator;
-use crate::cap_knobs::wish_cap;
+use crate::held_back::HeldBack;
 use crate::ledger::Ledger;
-use crate::pace::{CAP_BYTES_MIN, Pace, SECONDS_A_REQUEST};
-use minerva_model::{BackEnd, DeviceId, IoSignals, Nanos, TenantId};
+use crate::pace::{CAP_BYTES_MIN, SECONDS_A_REQUEST};
+use minerva_model::{DeviceId, IoSignals, Nanos, TenantId};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// How long nobody else may have used the disk before caps are lifted.
 const QUIET: Nanos = Nanos::from_secs(3);
@@ -36,9 +36,9 @@ impl Actuator {
 /// Those of one disk.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct IdleTenants {
-    /// How caps are set here; nothing where they cannot or may not be.
-    by: Option<BackEnd>,
-    paces: BTreeMap<TenantId, Pace>,
+    // Flat, as snapshots of earlier versions are.
+    #[serde(flatten)]
+    pub(crate) held_back: HeldBack,
     others_at: Option<Nanos>,
     /// Of those at `idle`, who is stopped by other means while others use the disk: needs no cap, and in a pause of others no delay.
     #[serde(default)]
@@ -46,14 +46,6 @@ pub(crate) struct IdleTenants {
 }
 
 impl IdleTenants {
-    /// Caps are set in this way from now on, or not at all.
-    pub(crate) fn cap_by(&mut self, device: DeviceId, by: Option<BackEnd>, ledger: &mut Ledger) {
-        if self.by != by {
-            self.capped().into_iter().for_each(|tenant| self.lift(device, tenant, ledger));
-            self.by = by;
-        }
-    }
-
     /// A slice ended, in which disks were used as `rows` say, by tenant and disk: who of the `idle` is capped in the next.
     pub(crate) fn slice(
         &mut self,
@@ -64,8 +56,7 @@ impl IdleTenants {
         may_cap: bool,
         ledger: &mut Ledger,
     ) {
-        let back = self.paces.keys().copied().filter(|tenant| !idle.contains(tenant));
-        back.collect::<Vec<_>>().into_iter().for_each(|tenant| self.lift(device, tenant, ledger));
+        self.held_back.lift_all_but(device, |tenant| idle.contains(&tenant), ledger);
         if idle.is_empty() {
             // Who uses the disk meanwhile is no other to one that steps back later, least of all that one itself.
             self.others_at = None;
@@ -74,44 +65,23 @@ impl IdleTenants {
         if rows.iter().any(|row| row.device == device && row.active && !idle.contains(&row.tenant)) {
             self.others_at = Some(now);
         }
-        let Some(by) = self.by else { return };
+        if !self.held_back.can_cap() {
+            return;
+        }
         let holds_back = may_cap && self.others_at.is_some_and(|at| now.since(at) < QUIET);
         for tenant in idle.difference(&self.stopped_elsewhere) {
             let row = rows.binary_search_by_key(&(*tenant, device), |row| (row.tenant, row.device));
             let row = row.ok().map(|index| &rows[index]);
-            let pace = self.paces.entry(*tenant).or_insert_with(|| Pace::new(now));
-            let was_capped = pace.is_capped();
-            pace.slice(now, row, holds_back, of_idle);
-            if was_capped || pace.is_capped() {
-                wish_cap(ledger, by, *tenant, device, pace.cap());
-            }
+            self.held_back.slice(now, (*tenant, device), row, (holds_back, of_idle), ledger);
         }
     }
 
     /// These are stopped by other means while others use the disk.
     pub(crate) fn stopped_elsewhere(&mut self, device: DeviceId, tenants: &BTreeSet<TenantId>, ledger: &mut Ledger) {
         if self.stopped_elsewhere != *tenants {
-            tenants.iter().for_each(|tenant| self.lift(device, *tenant, ledger));
+            tenants.iter().for_each(|tenant| self.held_back.lift(device, *tenant, ledger));
             self.stopped_elsewhere.clone_from(tenants);
         }
-    }
-
-    /// The tenant is not at `idle` any more.
-    pub(crate) fn lift(&mut self, device: DeviceId, tenant: TenantId, ledger: &mut Ledger) {
-        let was_capped = self.paces.remove(&tenant).is_some_and(|pace| pace.is_capped());
-        if let Some(by) = self.by.filter(|_| was_capped) {
-            wish_cap(ledger, by, tenant, device, None);
-        }
-    }
-
-    /// The tenant's knobs are put back by somebody else, or gone with it.
-    pub(crate) fn forget(&mut self, tenant: TenantId) {
-        self.paces.remove(&tenant);
-    }
-
-    /// Who is held back.
-    pub(crate) fn capped(&self) -> Vec<TenantId> {
-        self.paces.iter().filter(|(_, pace)| pace.is_capped()).map(|(tenant, _)| *tenant).collect()
     }
 }
 
@@ -125,6 +95,7 @@ mod tests {
     use super::IdleTenants;
     use crate::fights::Rules;
     use crate::ledger::Ledger;
+    use crate::pace::Pace;
     use minerva_model::{BackEnd, DeviceId, IoCounters, IoSignals, Nanos, TenantId};
     use std::collections::BTreeSet;
 
@@ -149,7 +120,7 @@ mod tests {
     fn who_is_idle_waits_for_others_only_and_not_while_memory_is_short() {
         let mut ledger = Ledger::new(Rules { verify_every_slices: 1, fights_before_giving_up: 1 });
         let mut disk = IdleTenants::default();
-        disk.cap_by(DISK, Some(BackEnd::Max), &mut ledger);
+        disk.held_back.cap_by(DISK, Some(BackEnd::Max), &mut ledger);
         let idle = BTreeSet::from([TenantId(1), TenantId(2)]);
         // Who is active in each second, whether caps may stand, and how many are capped after it.
         let table: [(&[u64], bool, usize); 10] = [
@@ -167,9 +138,33 @@ mod tests {
         for (second, (active, may_cap, capped)) in (1..).zip(table) {
             let rows: Vec<IoSignals> = active.iter().map(|tenant| row(*tenant, 5, 4096)).collect();
             disk.slice(Nanos::from_secs(second), DISK, &idle, &rows, may_cap, &mut ledger);
-            assert_eq!(disk.capped().len(), capped, "second {second}");
+            assert_eq!(disk.held_back.capped().len(), capped, "second {second}");
         }
-        disk.lift(DISK, TenantId(1), &mut ledger);
-        assert_eq!(disk.capped(), [TenantId(2)], "who comes back is free at once");
+        disk.held_back.lift(DISK, TenantId(1), &mut ledger);
+        assert_eq!(disk.held_back.capped(), [TenantId(2)], "who comes back is free at once");
+    }
+
+    /// As versions before [`super::HeldBack`] wrote it.
+    #[derive(serde::Serialize)]
+    struct Earlier {
+        by: Option<BackEnd>,
+        paces: std::collections::BTreeMap<TenantId, Pace>,
+        others_at: Option<Nanos>,
+    }
+
+    #[test]
+    fn a_snapshot_of_an_earlier_version_is_taken_up_and_reads_as_it_was_written() {
+        let mut pace = Pace::new(Nanos::SECOND);
+        pace.slice(Nanos::SECOND, None, true, |bytes| bytes);
+        let paces = [(TenantId(7), pace)].into();
+        let mut bytes = Vec::new();
+        ciborium::into_writer(&Earlier { by: Some(BackEnd::Max), paces, others_at: None }, &mut bytes)
+            .expect("written");
+        let restored: IdleTenants = ciborium::from_reader(bytes.as_slice()).expect("taken up");
+        assert!(restored.held_back.can_cap() && restored.held_back.capped() == [TenantId(7)]);
+        let mut again = Vec::new();
+        ciborium::into_writer(&restored, &mut again).expect("written");
+        let again: IdleTenants = ciborium::from_reader(again.as_slice()).expect("taken up");
+        assert_eq!(again.held_back.capped(), [TenantId(7)]);
     }
 }

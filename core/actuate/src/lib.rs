@@ -26,6 +26,7 @@ mod disk_wishes;
 mod entry;
 mod fights;
 mod groups;
+mod held_back;
 mod hierarchy;
 mod idle;
 mod io_max;

@@ -143,8 +143,8 @@ impl Steering {
             }
         }
         let throttle = throttle(&self.device.facts, settings).filter(|_| enforce);
-        self.idle.cap_by(id, throttle, ledger);
-        self.jobs.cap_by(id, throttle.filter(|_| knob::weight_knob(wanted).is_none()), ledger);
+        self.idle.held_back.cap_by(id, throttle, ledger);
+        self.jobs.held_back.cap_by(id, throttle.filter(|_| knob::weight_knob(wanted).is_none()), ledger);
         let renewed = wanted != self.in_use;
         if renewed {
             self.leave(ledger);
@@ -208,8 +208,8 @@ impl Steering {
 
     /// A tenant is gone; its group still stands in `groups`.
     pub(crate) fn unset(&mut self, groups: &Groups, group: GroupNumber, tenant: TenantId) {
-        self.idle.forget(tenant);
-        self.jobs.forget(tenant);
+        self.idle.held_back.forget(tenant);
+        self.jobs.held_back.forget(tenant);
         match &mut self.means {
             Means::Watch => {}
             Means::Weights { tree, .. } => tree.set(groups, group, None),
@@ -219,8 +219,8 @@ impl Steering {
 
     /// A tenant was excluded or is steered again: what was dealt to it counts no more.
     pub(crate) fn forget_cap(&mut self, tenant: TenantId) {
-        self.idle.forget(tenant);
-        self.jobs.forget(tenant);
+        self.idle.held_back.forget(tenant);
+        self.jobs.held_back.forget(tenant);
         if let Means::Caps { dealer, .. } = &mut self.means {
             dealer.forget(tenant);
         }
@@ -315,7 +315,7 @@ impl Steering {
         waiting.retain(|tenant, _| may_cap && !idle.contains(tenant));
         self.jobs.slice(now, self.of_disk(config), &waiting, signals, ledger);
         self.idle.slice(now, id, idle, &signals.io, may_cap, ledger);
-        let capped = [self.idle.capped(), self.jobs.capped()].concat();
+        let capped = [self.idle.held_back.capped(), self.jobs.held_back.capped()].concat();
         if let Means::Caps { dealer, .. } = &mut self.means {
             capped.iter().for_each(|tenant| dealer.forget(*tenant));
         }
@@ -336,16 +336,16 @@ impl Steering {
     /// Within a slice a tenant came back from `idle`, or is to wait no more.
     pub(crate) fn let_on(&mut self, decision: &Decision, ledger: &mut Ledger) {
         if !decision.is_only_when_idle() {
-            self.idle.lift(self.device.id, decision.tenant, ledger);
+            self.idle.held_back.lift(self.device.id, decision.tenant, ledger);
         }
         if decision.job_waits_with().is_none() {
-            self.jobs.lift(self.device.id, decision.tenant, ledger);
+            self.jobs.held_back.lift(self.device.id, decision.tenant, ledger);
         }
     }
 
     /// Some tenant is capped here, or may be in the next slice.
     pub(crate) fn may_hold_up_writeback(&self) -> bool {
-        self.has_caps() || !self.idle.capped().is_empty() || !self.jobs.capped().is_empty()
+        self.has_caps() || !self.idle.held_back.capped().is_empty() || !self.jobs.held_back.capped().is_empty()
     }
 
     /// Whether caps may stand; before each [`Steering::plan`].

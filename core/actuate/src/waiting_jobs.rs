@@ -7,10 +7,10 @@
 //!
 //! Caps are lifted when the host is short of memory (`memory`).
 
-use crate::cap_knobs::wish_cap;
+use crate::held_back::HeldBack;
 use crate::ledger::Ledger;
-use crate::pace::{CAP_BYTES_MIN, Pace, SECONDS_A_REQUEST};
-use minerva_model::{BackEnd, DeviceId, Nanos, POSITIONING, Signals, TenantId};
+use crate::pace::{CAP_BYTES_MIN, SECONDS_A_REQUEST};
+use minerva_model::{DeviceId, Nanos, POSITIONING, Signals, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,9 +20,8 @@ const CAPACITY_MIN: f64 = 1e6;
 /// Those of one disk.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WaitingJobs {
-    /// How caps are set here; nothing where weights act, or where nobody can or may be capped.
-    by: Option<BackEnd>,
-    paces: BTreeMap<TenantId, Pace>,
+    /// Caps are not set where weights act.
+    pub(crate) held_back: HeldBack,
     /// The most that the disk was seen to deliver.
     bytes_per_second_max: f64,
 }
@@ -38,14 +37,6 @@ pub(crate) struct OfDisk {
 }
 
 impl WaitingJobs {
-    /// Caps are set in this way from now on, or not at all.
-    pub(crate) fn cap_by(&mut self, device: DeviceId, by: Option<BackEnd>, ledger: &mut Ledger) {
-        if self.by != by {
-            self.capped().into_iter().for_each(|tenant| self.lift(device, tenant, ledger));
-            self.by = by;
-        }
-    }
-
     /// A slice ended. `waiting` has the part of the disk's time of each job that waits in the next.
     pub(crate) fn slice(
         &mut self,
@@ -55,47 +46,26 @@ impl WaitingJobs {
         signals: &Signals,
         ledger: &mut Ledger,
     ) {
-        let back: Vec<TenantId> = self.paces.keys().copied().filter(|tenant| !waiting.contains_key(tenant)).collect();
-        back.into_iter().for_each(|tenant| self.lift(disk.device, tenant, ledger));
+        self.held_back.lift_all_but(disk.device, |tenant| waiting.contains_key(&tenant), ledger);
         if let Some(row) = signals.devices.iter().find(|row| row.device == disk.device) {
             let rate = row.transferred.bytes() as f64 / row.elapsed.as_secs_f64().max(1e-3);
             self.bytes_per_second_max = self.bytes_per_second_max.max(rate);
         }
-        let Some(by) = self.by else { return };
         let capacity = disk.bytes_per_second.unwrap_or(self.bytes_per_second_max).max(CAPACITY_MIN);
         let positioning = if disk.rotational { 2.0 * POSITIONING.as_secs_f64() } else { 0.0 };
         for (tenant, part) in waiting {
             let row = signals.io.binary_search_by_key(&(*tenant, disk.device), |row| (row.tenant, row.device));
             let row = row.ok().map(|index| &signals.io[index]).filter(|row| row.transferred.ops() > 0);
-            if row.is_none() && !self.paces.contains_key(tenant) {
+            if row.is_none() && !self.held_back.has(*tenant) {
                 // How large its requests are is not known, so neither is what they cost.
                 continue;
             }
-            let pace = self.paces.entry(*tenant).or_insert_with(|| Pace::new(now));
-            pace.slice(now, row, true, |request| {
+            let cap = |request: u64| {
                 let request = request as f64;
                 let requests = (part / (positioning + request / capacity)).max(1.0 / SECONDS_A_REQUEST as f64);
                 (request * requests).max(CAP_BYTES_MIN as f64) as u64
-            });
-            wish_cap(ledger, by, *tenant, disk.device, pace.cap());
+            };
+            self.held_back.slice(now, (*tenant, disk.device), row, (true, cap), ledger);
         }
-    }
-
-    /// The tenant waits no more.
-    pub(crate) fn lift(&mut self, device: DeviceId, tenant: TenantId, ledger: &mut Ledger) {
-        let was_capped = self.paces.remove(&tenant).is_some();
-        if let Some(by) = self.by.filter(|_| was_capped) {
-            wish_cap(ledger, by, tenant, device, None);
-        }
-    }
-
-    /// The tenant's knobs are put back by somebody else, or gone with it.
-    pub(crate) fn forget(&mut self, tenant: TenantId) {
-        self.paces.remove(&tenant);
-    }
-
-    /// Who is held back.
-    pub(crate) fn capped(&self) -> Vec<TenantId> {
-        self.paces.keys().copied().collect()
     }
 }

@@ -43,6 +43,8 @@ struct Running {
     stop: Sender<()>,
     /// Ends once what an earlier process left there has been seen to.
     settled: Receiver<()>,
+    /// Ends when the thread does.
+    ended: Receiver<()>,
     /// When it last did not wait for its destination.
     answered: Arc<Mutex<Instant>>,
     thread: JoinHandle<()>,
@@ -88,17 +90,13 @@ impl Threads {
     fn stop(self) {
         let Self { deferred, running } = self;
         let mut threads = Vec::new();
-        for (destination, Running { stop, thread, .. }) in running {
+        for (destination, Running { stop, ended, .. }) in running {
             drop(stop);
-            threads.push((destination, thread));
+            threads.push((destination, ended));
         }
         let until = Instant::now() + PATIENCE;
-        for (destination, thread) in threads {
-            // No end of a thread can be waited for with a limit.
-            while !thread.is_finished() && Instant::now() < until {
-                thread::sleep(Duration::from_millis(1));
-            }
-            if !thread.is_finished() {
+        for (destination, ended) in threads {
+            if ended.recv_timeout(until.saturating_duration_since(Instant::now())) == Err(RecvTimeoutError::Timeout) {
                 eprintln!(
                     "minerva-fs: the disk of {:?} does not answer; what waits to go there moves after the next start",
                     deferred.directory_at(destination)
@@ -112,6 +110,7 @@ impl Running {
     fn start(deferred: Arc<Deferred>, destination: Destination) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
         let (settling, settled) = channel();
+        let (ending, ended) = channel();
         let answered = Arc::new(Mutex::new(Instant::now()));
         let answers = Arc::clone(&answered);
         let work = move || {
@@ -128,9 +127,10 @@ impl Running {
                 }
             }
             moves.abandon();
+            drop::<Sender<()>>(ending);
         };
         let thread = thread::Builder::new().name("mover".to_owned()).spawn(work)?;
-        Ok(Self { stop, settled, answered, thread })
+        Ok(Self { stop, settled, ended, answered, thread })
     }
 
     /// For how long its destination has not answered.
