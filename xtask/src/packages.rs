@@ -34,6 +34,7 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "mmdebstrap", package: "mmdebstrap", why: "makes the guests' root file system with Debian" },
     Need { program: "setfacl", package: "acl", why: "tests the access control lists of the cache" },
     Need { program: "valgrind", package: "valgrind", why: "finds what libminerva leaks" },
+    Need { program: "stress-ng", package: "stress-ng", why: "tests of a file system for the cache's trees" },
 ];
 
 /// To make Debian packages.
