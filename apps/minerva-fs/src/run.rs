@@ -223,7 +223,7 @@ fn stop_all(tenants: &Tenants, signals: &Receiver<i32>, config: &FsConfig) -> an
 
 fn unmount_all(tenants: &mut Vec<Tenant>, signals: &Receiver<i32>) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let mut is_told = false;
+    let (mut is_told, mut is_hurried) = (false, false);
     loop {
         let mut busy = Vec::new();
         for tenant in tenants.iter_mut() {
@@ -238,7 +238,7 @@ fn unmount_all(tenants: &mut Vec<Tenant>, signals: &Receiver<i32>) -> anyhow::Re
             tenants.clear();
             return Ok(());
         }
-        if begun.elapsed() > DRAIN || signals.try_iter().any(|signal| signal != SIGHUP) {
+        if begun.elapsed() > DRAIN || is_hurried {
             for mount in busy {
                 eprintln!(
                     "minerva-fs: {} is still in use (`fuser -vm {0}` shows by whom) and was detached; nothing that \
@@ -255,7 +255,7 @@ fn unmount_all(tenants: &mut Vec<Tenant>, signals: &Receiver<i32>) -> anyhow::Re
                 eprintln!("minerva-fs: waiting up to {} s for the users of {}", DRAIN.as_secs(), mount.at.display());
             }
         }
-        // Nothing tells when the last user of a mount is gone.
-        thread::sleep(DRAIN_LOOK);
+        // Nothing tells when the last user of a mount is gone; whoever asks again to stop waits no longer.
+        is_hurried = signals.recv_timeout(DRAIN_LOOK).is_ok_and(|signal| signal != SIGHUP);
     }
 }

@@ -20,7 +20,8 @@ const CAPACITY_MIN: f64 = 1e6;
 /// Those of one disk.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WaitingJobs {
-    /// Caps are not set where weights act.
+    /// Caps are not set where weights act. Flat, as snapshots of earlier versions are.
+    #[serde(flatten)]
     pub(crate) held_back: HeldBack,
     /// The most that the disk was seen to deliver.
     bytes_per_second_max: f64,
