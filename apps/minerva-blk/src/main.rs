@@ -5,6 +5,7 @@ mod arguments;
 mod attach;
 mod confinement;
 mod control;
+mod descriptors;
 mod detach;
 mod devices;
 mod disk;

@@ -2,6 +2,7 @@
 
 use crate::confinement;
 use crate::control::Control;
+use crate::descriptors;
 use crate::detach;
 use crate::devices::Devices;
 use crate::hand_over;
@@ -141,6 +142,7 @@ fn begin() -> anyhow::Result<Signals> {
         std::process::abort();
     }));
     rustix::thread::set_no_new_privs(true).context("failed to do without new privileges")?;
+    descriptors::raise_limit();
     Signals::new([SIGTERM, SIGINT]).context("failed to listen for signals")
 }
 

@@ -10,6 +10,7 @@ mod guest;
 mod guest_under_load;
 mod hand_over;
 mod kill;
+mod limits;
 mod load;
 mod retry;
 mod server_folder;
