@@ -2,7 +2,7 @@
 //! the server's own user and the operators' group only.
 
 use crate::hand_over;
-use crate::host::Host;
+use crate::host::{Answered, Host, OpenedDisk};
 use crate::privileges::Identity;
 use anyhow::Context;
 use minerva_linux_observe::PeerCredentials;
@@ -105,26 +105,50 @@ fn converse(
 }
 
 fn answer(line: &str, opened: Vec<OwnedFd>, host: &Mutex<Option<Host>>) -> ServerAnswer {
-    let mut host = host.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(host) = host.as_mut() else { return ServerAnswer::Refused("the server is ending".to_owned()) };
     let request = match line.split_once(' ') {
         Some((CONTROL_VERSION, request)) => serde_json::from_str::<ControlRequest>(request),
         _ => {
             return match line.parse::<ServerRequest>() {
-                Ok(request) => host.knob(&request),
+                Ok(request) => with(host, |host| Ok(host.knob(&request))).unwrap_or_else(refused),
                 Err(why) => {
                     ServerAnswer::Refused(format!("{why}, nor begins with `{CONTROL_VERSION}`, which is spoken here"))
                 }
             };
         }
     };
-    let answered = request.map_err(anyhow::Error::from).and_then(|request| host.control(request, opened));
+    let answered = request.map_err(anyhow::Error::from).and_then(|request| perform(request, opened, host));
     match answered {
         Ok(Some(text)) => ServerAnswer::Holds(text),
         Ok(None) => ServerAnswer::Gone,
-        // An answer is one line.
-        Err(error) => ServerAnswer::Refused(format!("{error:#}").replace('\n', " ")),
+        Err(error) => refused(error),
     }
+}
+
+/// Does what an operator asks for.
+fn perform(request: ControlRequest, opened: Vec<OwnedFd>, host: &Mutex<Option<Host>>) -> Answered {
+    let opened = match &request {
+        // The lock of an image may be waited for, and `minervad` and other operators do not wait that long.
+        ControlRequest::Add { disk } => {
+            with(host, |host| host.judge_new(disk))?;
+            Some(OpenedDisk::lock(disk, opened)?)
+        }
+        ControlRequest::List
+        | ControlRequest::Set { .. }
+        | ControlRequest::Remove { .. }
+        | ControlRequest::Resize { .. }
+        | ControlRequest::Protect { .. } => None,
+    };
+    with(host, |host| host.control(request, opened))
+}
+
+fn with<T>(host: &Mutex<Option<Host>>, then: impl FnOnce(&mut Host) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let mut host = host.lock().unwrap_or_else(PoisonError::into_inner);
+    then(host.as_mut().context("the server is ending")?)
+}
+
+/// An answer is one line.
+fn refused(error: anyhow::Error) -> ServerAnswer {
+    ServerAnswer::Refused(format!("{error:#}").replace('\n', " "))
 }
 
 /// A line, and what came with it.

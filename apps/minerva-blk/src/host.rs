@@ -1,29 +1,26 @@
 //! What is served now, and how it changes: what `minerva-ctl disk` and `minervad` ask for.
 
+mod adding;
 mod contracts;
+
+pub(crate) use adding::OpenedDisk;
 
 use crate::devices::Devices;
 use crate::disk::{NEUTRAL, terms_of, told};
-use crate::plan::planned;
 use crate::privileges::Identity;
-use crate::refused::{Refused, WaitingDisk};
+use crate::refused::Refused;
 use anyhow::{Context, bail};
-use minerva_blk::{Image, ImageOptions, Server};
-use minerva_config::{VM_DISK_NAME_FORM, is_vm_disk_name};
+use minerva_blk::{Image, Server};
 use minerva_model::{
     ControlRequest, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
     WaitCounters,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-
-const QUEUES_MAX: u16 = 64;
 
 /// A disk that is served.
 pub(crate) struct Hosted {
@@ -44,8 +41,7 @@ pub(crate) struct Offer {
 impl Offer {
     /// Its image, open and locked by the server that offers it.
     pub(crate) fn image(&self, file: OwnedFd) -> anyhow::Result<Image> {
-        let options = ImageOptions { is_read_only: self.settings.read_only, is_direct: self.settings.direct };
-        Ok(Image::of(File::from(file), Path::new(&self.settings.image), options)?)
+        adding::image_of(&self.settings, file)
     }
 }
 
@@ -144,13 +140,13 @@ impl Host {
         }
     }
 
-    /// Does what an operator asks for; `opened` came with the request.
-    pub(crate) fn control(&mut self, request: ControlRequest, opened: Vec<OwnedFd>) -> Answered {
+    /// Does what an operator asks for; `opened` is what a disk to be added is made of.
+    pub(crate) fn control(&mut self, request: ControlRequest, opened: Option<OpenedDisk>) -> Answered {
         let changed = match request {
             ControlRequest::List => return json(&self.list()).map(Some),
             ControlRequest::Add { disk } => {
                 let name = disk.name.clone();
-                self.add(disk, opened)?;
+                self.add(disk, opened.context("an open image and a socket are needed")?)?;
                 name
             }
             ControlRequest::Set { name, change } => {
@@ -214,48 +210,6 @@ impl Host {
             refused_ops: of(&counters.refused),
             figures: DiskFigures { hung_up: self.server.hang_up(name).map(|why| why.to_string()), ..measures.figures },
         })
-    }
-
-    fn add(&mut self, settings: DiskSettings, opened: Vec<OwnedFd>) -> anyhow::Result<()> {
-        let name = settings.name.clone();
-        if !is_vm_disk_name(&name) {
-            bail!("`{name}` cannot be a disk's name: {VM_DISK_NAME_FORM}");
-        }
-        if self.disks.contains_key(&name) {
-            bail!("there is a disk `{name}` already; `minerva-ctl disk set` changes it");
-        }
-        if !(1..=QUEUES_MAX).contains(&settings.queues) {
-            bail!("a guest has 1 to {QUEUES_MAX} rings, not {}", settings.queues);
-        }
-        let [image, listener] = <[OwnedFd; 2]>::try_from(opened)
-            .map_err(|opened| anyhow::anyhow!("an open image and a socket are needed, and {} came", opened.len()))?;
-        let options = ImageOptions { is_read_only: settings.read_only, is_direct: settings.direct };
-        let image = Image::of(File::from(image), Path::new(&settings.image), options)?;
-        self.protected(&settings, image.device())?;
-        self.serve(settings, image, UnixListener::from(listener))
-    }
-
-    /// Serves a disk that waited for the lock of its image.
-    pub(crate) fn serve_waiting(&mut self, disk: WaitingDisk, image: Image) -> anyhow::Result<()> {
-        let socket = disk.socket.context("it has no socket; add it with `minerva-ctl disk add`")?;
-        self.serve(disk.settings, image, socket.listen()?)
-    }
-
-    fn serve(&mut self, settings: DiskSettings, image: Image, listener: UnixListener) -> anyhow::Result<()> {
-        let name = settings.name.clone();
-        let planned = planned(&mut self.devices, settings, image)?;
-        let physical = planned.disk.physical;
-        self.admit(physical, &planned.settings)?;
-        // One more device than workers: it is the first disk there.
-        if physical == self.server.physical_count() {
-            self.server.add_physical(&self.devices.devices[physical].physical)?;
-        }
-        self.server.add(planned.disk, Some(listener))?;
-        // What was wrong is mended.
-        self.refused.retain(|refused| refused.name != name);
-        self.disks.insert(name, Hosted { settings: planned.settings, physical, share: NEUTRAL });
-        self.reserve(physical);
-        Ok(())
     }
 
     fn remove(&mut self, report: &DiskReport, force: bool) -> anyhow::Result<()> {

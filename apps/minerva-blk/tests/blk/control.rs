@@ -1,97 +1,16 @@
 //! Disks that come, go and change while guests run, as an operator does it: the real `minerva-ctl` at the real server.
 
+use crate::operator::{Operator, device_of_tests, text};
 use crate::server_folder::{IMAGE_BYTES, ServerFolder, Serving, program};
 use minerva_linux_actuate::ask_server;
 use minerva_model::{ControlRequest, Protection, ServerAnswer};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use vhost::VhostBackend;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// An operator's shell beside a server.
-struct Operator {
-    folder: ServerFolder,
-    tool: PathBuf,
-    /// None between two of them.
-    serving: Option<Serving>,
-}
-
-impl Operator {
-    /// With the disk `vm1`; none without `minerva-ctl`, with a word.
-    fn new(disk: &str, rest: &str) -> Option<Self> {
-        let tool = program().with_file_name("minerva-ctl");
-        if !tool.exists() {
-            println!("skipped: needs minerva-ctl beside minerva-blk (cargo build -p minerva-ctl)");
-            return None;
-        }
-        let folder = ServerFolder::new();
-        folder.write(disk, rest);
-        let daemon = folder.folder.path().join("minerva.toml");
-        std::fs::write(daemon, format!("[daemon]\nruntime_dir = {:?}\n", folder.runtime_dir())).unwrap();
-        let serving = Some(folder.serve());
-        let operator = Self { folder, tool, serving };
-        operator.until_served();
-        Some(operator)
-    }
-
-    fn until_served(&self) {
-        let begun = Instant::now();
-        while !self.disk(&["list"]).status.success() {
-            assert!(begun.elapsed() < PATIENCE, "it does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.tool);
-        command.arg("--config").arg(self.folder.folder.path().join("minerva.toml")).arg("disk").args(arguments);
-        command
-    }
-
-    fn disk(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// What it prints.
-    fn good(&self, arguments: &[&str]) -> String {
-        let output = self.disk(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-        text(&output.stdout)
-    }
-
-    /// Why it refuses.
-    fn refused(&self, arguments: &[&str]) -> String {
-        let output = self.disk(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stdout));
-        text(&output.stderr)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.folder.folder.path().join(name).display().to_string()
-    }
-
-    /// An image of 4 MiB.
-    fn image(&self, name: &str) -> String {
-        let path = self.path(name);
-        std::fs::File::create(&path).unwrap().set_len(IMAGE_BYTES).unwrap();
-        path
-    }
-}
-
-/// On which disk of this machine the tests' images lie, as the server calls it.
-fn device_of_tests() -> Option<String> {
-    let operator = Operator::new("direct = false", "")?;
-    let list: serde_json::Value = serde_json::from_str(&operator.good(&["list", "--json"])).unwrap();
-    Some(list["devices"][0]["name"].as_str().unwrap().to_owned())
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 fn write_at(client: &mut Client, sector: u64) -> u8 {
     client.rings[0].ask(&Request::new(kind::OUT, sector, 4096)).status

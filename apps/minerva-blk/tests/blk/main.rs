@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 
+mod adding;
 mod bad_input;
 mod command_line;
 mod contracts;
@@ -12,6 +13,7 @@ mod hand_over;
 mod kill;
 mod limits;
 mod load;
+mod operator;
 mod retry;
 mod server_folder;
 mod share;

@@ -1,6 +1,8 @@
 //! A folder with images, a file that names them, and a server that ends with the test.
 
 use minerva_lab::disk::{Disk, DiskInfo, DiskSpec};
+use minerva_linux_actuate::ask_server;
+use minerva_model::{ControlRequest, ServerAnswer, ServerReport};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -71,6 +73,14 @@ impl ServerFolder {
         }
         self.write_text(&text);
         self.serve()
+    }
+
+    /// What the server says of itself and its disks.
+    pub(crate) fn report(&self) -> ServerReport {
+        let socket = self.runtime_dir().join("servers/blk");
+        let answer = ask_server(&socket, &ControlRequest::List, &[], Duration::from_secs(60)).unwrap();
+        let ServerAnswer::Holds(text) = answer else { panic!("{answer}") };
+        serde_json::from_str(&text).unwrap()
     }
 
     pub(crate) fn serve(&self) -> Serving {
