@@ -105,10 +105,16 @@ pub(crate) fn give(stream: &UnixStream, host: &Mutex<Option<Host>>, control: &Un
             std::process::exit(0)
         }
         Err(error) => {
-            *place = Some(suspended.go_on().context("failed to resume after a failed hand-over")?);
+            *place = Some(suspended.go_on().unwrap_or_else(|failed| end(&failed, &error)));
             Err(error)
         }
     }
+}
+
+/// Ends a process that could not go on: the service manager starts another, which repeats what was under way.
+fn end(failed: &anyhow::Error, error: &anyhow::Error) -> ! {
+    eprintln!("minerva-blk: nothing was handed over ({error:#}), and this server cannot go on, so it ends: {failed:#}");
+    std::process::abort()
 }
 
 /// Shows the next server all that is served, and waits until it is prepared. Nobody notices.

@@ -2,9 +2,12 @@
 
 use crate::load::{Load, PATIENCE};
 use crate::server_folder::{ServerFolder, Serving, program};
+use minerva_blk::frame;
 use minerva_vhost_client::{Request, kind};
-use rustix::process::{Pid, Signal, kill_process};
-use std::os::unix::net::UnixDatagram;
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,7 +28,7 @@ pub(crate) fn ended(mut serving: Serving) -> (bool, String) {
     while begun.elapsed() < PATIENCE {
         if let Some(status) = serving.0.try_wait().unwrap() {
             let mut said = String::new();
-            std::io::Read::read_to_string(&mut serving.0.stderr.take().unwrap(), &mut said).unwrap();
+            serving.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
             return (status.success(), said);
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -93,8 +96,8 @@ fn a_hand_over_that_comes_to_nothing_leaves_the_guests_where_they_were() {
     let mut load = Load::new(&place);
     load.run(Duration::from_millis(20));
     // Whoever greets and then says nothing, or hangs up, is no next server.
-    let mut stream = std::os::unix::net::UnixStream::connect(place.runtime_dir().join("servers/blk")).unwrap();
-    std::io::Write::write_all(&mut stream, b"take-over 1\n").unwrap();
+    let mut stream = UnixStream::connect(place.runtime_dir().join("servers/blk")).unwrap();
+    stream.write_all(b"take-over 1\n").unwrap();
     drop(stream);
     load.run(Duration::from_millis(20));
     let text = std::fs::read_to_string(place.config()).unwrap();
@@ -111,6 +114,39 @@ fn a_hand_over_that_comes_to_nothing_leaves_the_guests_where_they_were() {
     assert!(is_content && said.contains("nothing was handed over, and this server goes on"), "{said}");
     let nobody = ended(take_over(&place)).1;
     assert!(nobody.contains("start `minerva-blk` without `--take-over`"), "{nobody}");
+}
+
+/// It would serve nobody, and the service manager would start no other.
+#[test]
+fn a_server_that_can_neither_hand_over_nor_go_on_ends() {
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let mut serving = place.serve();
+    let load = Load::new(&place);
+    let mut next = UnixStream::connect(place.runtime_dir().join("servers/blk")).unwrap();
+    next.set_read_timeout(Some(PATIENCE)).unwrap();
+    next.write_all(b"take-over 1\n").unwrap();
+    let (_hello, _) = frame::receive(&next).unwrap();
+    let (_offer, _) = frame::receive(&next).unwrap();
+    // From here on it can open nothing, as it would to go on.
+    let none = Rlimit { current: Some(3), maximum: Some(3) };
+    prlimit(Some(Pid::from_child(&serving.0)), Resource::Nofile, none).unwrap();
+    frame::send(&next, b"\"Prepared\"", &[]).unwrap();
+    let (_left, _) = frame::receive(&next).unwrap();
+    drop(next);
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = serving.0.try_wait().unwrap() {
+            break status;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it lives on, and serves nobody");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let mut said = String::new();
+    serving.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(status.signal(), Some(libc::SIGABRT), "{said}");
+    assert!(said.contains("this server cannot go on, so it ends"), "{said}");
+    drop(load);
 }
 
 /// A server that is nobody's child of this test, ended with it.
