@@ -36,6 +36,23 @@ pub(crate) fn settings_of(name: &str, disk: &VmDiskSettings) -> DiskSettings {
     }
 }
 
+/// Whether it divides a disk by the weights of disks on it. The others know contracts, priorities or nothing of a disk; `cfq` weighs
+/// groups of flows, of which there are none here.
+pub(crate) const fn heeds_weights(scheduler: SchedulerName) -> bool {
+    match scheduler {
+        SchedulerName::Bfq | SchedulerName::Sfq | SchedulerName::Mclock | SchedulerName::MclockAllow => true,
+        SchedulerName::Noop
+        | SchedulerName::MqDeadline
+        | SchedulerName::Anticipatory
+        | SchedulerName::Cfq
+        | SchedulerName::Pclock
+        | SchedulerName::Htbs
+        | SchedulerName::HtbsOriginal
+        | SchedulerName::Tag
+        | SchedulerName::TagOriginal => false,
+    }
+}
+
 /// What a server is told of a disk, whose weight `minervad` multiplies by `share` hundredths; an error where its scheduler would not keep it.
 pub(crate) fn terms_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> anyhow::Result<VmTerms> {
     Ok(VmTerms {

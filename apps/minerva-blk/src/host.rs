@@ -6,11 +6,11 @@ mod contracts;
 pub(crate) use adding::OpenedDisk;
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, terms_of, told};
+use crate::disk::{NEUTRAL, heeds_weights, terms_of, told};
 use crate::privileges::Identity;
 use crate::refused::Refused;
 use anyhow::{Context, bail};
-use minerva_blk::{Image, Server};
+use minerva_blk::{Image, PhysicalDisk, Server};
 use minerva_model::{
     ControlRequest, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
     WaitCounters,
@@ -134,6 +134,14 @@ impl Host {
         let Some(share) = text.trim().parse().ok().filter(|share| (1..=10_000).contains(share)) else {
             return ServerAnswer::Refused("weights go from 1 to 10000".to_owned());
         };
+        let PhysicalDisk { name, scheduler, .. } = &self.devices.devices[hosted.physical].physical;
+        // What is neutral is as if nobody had set it: an undo is never refused.
+        if share != NEUTRAL && !heeds_weights(*scheduler) {
+            return ServerAnswer::Refused(format!(
+                "the scheduler `{scheduler}` of {name} ignores weights; set `scheduler` of `devices.{name}` to `bfq`, `sfq` or \
+                 `mclock` to have the disk steered"
+            ));
+        }
         match self.apply(&request.disk, |hosted| hosted.share = share) {
             Ok(()) => ServerAnswer::Holds(share.to_string()),
             Err(error) => ServerAnswer::Refused(format!("{error:#}")),

@@ -1,7 +1,7 @@
 //! All that was served, between two servers.
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, tell_hang_up, terms_of};
+use crate::disk::{NEUTRAL, heeds_weights, tell_hang_up, terms_of};
 use crate::host::{About, Host, Hosted, Offer, Parts};
 use crate::physical::host_disk;
 use crate::plan::{Plan, Planned};
@@ -54,8 +54,10 @@ impl Suspended {
         for (Offer { settings, share }, image, listener) in offers {
             let name = settings.name.clone();
             let physical = devices.place(host_disk(image.device()))?;
-            terms_of(&settings.terms, devices.devices[physical].physical.scheduler, share)
-                .with_context(|| format!("disk `{name}`"))?;
+            let scheduler = devices.devices[physical].physical.scheduler;
+            // One that has no effect any more is not said to be in force.
+            let share = if heeds_weights(scheduler) { share } else { NEUTRAL };
+            terms_of(&settings.terms, scheduler, share).with_context(|| format!("disk `{name}`"))?;
             left.push(SuspendedDisk::new(name.clone(), image, listener));
             disks.insert(name, Hosted { settings, physical, share });
         }

@@ -1,4 +1,5 @@
-//! Disks that are added to a running server: one that is refused, or whose image is locked, is in nobody's way.
+//! What is asked of a running server: a disk that is refused, or whose image is locked, is in nobody's way, and a weight that would
+//! have no effect is refused.
 
 use crate::operator::{Operator, device_of_tests};
 use crate::server_folder::{ServerFolder, emulated};
@@ -7,6 +8,7 @@ use minerva_linux_actuate::ask_server;
 use minerva_model::{ControlRequest, DiskSettings, ServerAnswer};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
@@ -82,4 +84,32 @@ fn others_are_answered_while_a_disk_that_is_added_waits_for_its_lock() {
         assert!(matches!(add.join().unwrap(), ServerAnswer::Holds(_)));
     });
     assert_eq!(place.report().disks.len(), 2);
+}
+
+/// What has no effect is not taken, so that `minervad` tells of it; what undoes it is.
+#[test]
+fn a_weight_that_the_scheduler_ignores_is_refused_with_the_reason() {
+    let Some(device) = device_of_tests() else { return };
+    for (scheduler, heeds) in [("htbs", false), ("tag", false), ("noop", false), ("sfq", true), ("mclock", true)] {
+        let rest = format!("[devices.{device}]\nscheduler = \"{scheduler}\"\n");
+        let Some(operator) = Operator::new("direct = false", &rest) else { return };
+        let control = operator.folder.runtime_dir().join("servers/blk");
+        let say = |line: &str| -> ServerAnswer {
+            let mut stream = UnixStream::connect(&control).unwrap();
+            writeln!(stream, "{line}").unwrap();
+            let mut answer = String::new();
+            BufReader::new(stream).read_line(&mut answer).unwrap();
+            answer.trim_end().parse().unwrap()
+        };
+        let holds = |weight: &str| ServerAnswer::Holds(weight.to_owned());
+        match say("set weight vm1 400") {
+            ServerAnswer::Refused(why) if !heeds => {
+                let reason = format!("the scheduler `{scheduler}` of {device} ignores weights");
+                assert!(why.contains(&reason) && why.contains(&format!("`devices.{device}`")), "{why}");
+                assert_eq!(say("get weight vm1"), holds("100"));
+            }
+            answer => assert_eq!((answer, heeds), (holds("400"), true), "{scheduler}"),
+        }
+        assert_eq!(say("set weight vm1 100"), holds("100"), "{scheduler}");
+    }
 }
