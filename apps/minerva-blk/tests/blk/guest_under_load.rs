@@ -1,6 +1,7 @@
 //! Servers are killed and hand over while a stock guest writes and verifies, with our own verifier on one disk and fio on another.
 
 use crate::hand_over::{ended, take_over};
+use crate::pause::print_longest;
 use crate::server_folder::{IMAGE_BYTES, ServerFolder, Serving};
 use crate::verifier::{self, Told};
 use minerva_lab::guest::{Guest, GuestError};
@@ -207,6 +208,10 @@ fn judge(heard: &Heard, pauses: &[(Happening, u64)]) {
             own.last(),
             own.get(own.len() / 2)
         );
+        if let (Happening::HandOver, Some(longest)) = (happening, own.last()) {
+            let what = format!("longest request of a guest beside one of {} hand-overs", own.len());
+            print_longest("blk-guest", Duration::from_millis(*longest), &what);
+        }
     }
     println!(
         "{} writes acknowledged, all blocks read back {} times, fio's {} times",

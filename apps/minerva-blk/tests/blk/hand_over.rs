@@ -1,6 +1,7 @@
 //! Servers hand over to the next under a load that knows what each block must hold: no error, nothing lost, nobody hung up on.
 
 use crate::load::{Load, PATIENCE};
+use crate::pause::print_longest;
 use crate::server_folder::{ServerFolder, Serving, program};
 use minerva_blk::frame;
 use minerva_vhost_client::{Request, kind};
@@ -84,6 +85,8 @@ fn servers_hand_over_under_load_without_an_error_and_lose_nothing() {
         pauses[pauses.len() - 1],
         pauses[pauses.len() / 2]
     );
+    let longest = pauses.last().copied().unwrap_or_default();
+    print_longest("blk-handover", longest, &format!("without an answer at one of {count} hand-overs"));
     assert!(load.acknowledged > u64::from(count) * 10, "a hand-over in a pause proves nothing");
 }
 

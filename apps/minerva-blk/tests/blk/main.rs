@@ -14,6 +14,7 @@ mod kill;
 mod limits;
 mod load;
 mod operator;
+mod pause;
 mod retry;
 mod server_folder;
 mod share;
