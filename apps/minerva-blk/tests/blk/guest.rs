@@ -2,7 +2,7 @@
 //! across a `kill -9` of the server, and the tags that its programs give arrive.
 
 use crate::server_folder::{ServerFolder, Serving};
-use minerva_blk::tag::Priority;
+use minerva_blk::tag::{Priority, TAG_MAX, TAG_MIN};
 use minerva_lab::guest::Guest;
 use std::fs::File;
 use std::io::Read;
@@ -13,9 +13,8 @@ use std::time::Duration;
 
 /// Generous: processors are emulated and the machine may be busy.
 const TIMEOUT: Duration = Duration::from_secs(150);
-/// In the guest, the test reads this disk with a tag of its own.
+/// In the guest, the test reads this disk once with each tag.
 const TAGGED: &str = "MINERVA_TEST_READ_TAGGED";
-const TAGGED_READS: u64 = 20;
 
 /// The server is killed once the first data is in the image; the guest writes on for six seconds at least.
 const SCRIPT: &str = r#"
@@ -34,21 +33,25 @@ cmp /tmp/data /tmp/back && echo same
 echo "sum $(sha256sum < /tmp/data)"
 "#;
 
-/// Not a test by itself: in the guest it reads with a tag.
+/// Not a test by itself: in the guest it reads with each tag, by streams in turn.
 #[test]
-fn reads_with_a_tag() {
+fn reads_with_every_tag() {
     let Some(disk) = std::env::var_os(TAGGED) else { return };
-    let ioprio = Priority::encode(3, 200).unwrap();
-    // Who: the calling thread, 1 being IOPRIO_WHO_PROCESS.
-    // SAFETY: the call takes three numbers.
-    let set = unsafe { libc::syscall(libc::SYS_ioprio_set, 1, 0, libc::c_long::from(ioprio)) };
-    println!("ioprio_set: {}", if set == 0 { "taken".to_owned() } else { std::io::Error::last_os_error().to_string() });
     let mut file = File::options().read(true).custom_flags(libc::O_DIRECT).open(disk).unwrap();
     let mut room = vec![0u8; 8192];
     let start = room.as_ptr().align_offset(4096);
-    for _ in 0..TAGGED_READS {
+    for tag in TAG_MIN..=TAG_MAX {
+        let ioprio = Priority::encode(tag % 31 + 1, tag).unwrap();
+        // Who: the calling thread, 1 being IOPRIO_WHO_PROCESS.
+        // SAFETY: the call takes three numbers.
+        let set = unsafe { libc::syscall(libc::SYS_ioprio_set, 1, 0, libc::c_long::from(ioprio)) };
+        if set != 0 {
+            println!("ioprio_set for {tag}: {}", std::io::Error::last_os_error());
+            return;
+        }
         file.read_exact(&mut room[start..start + 4096]).unwrap();
     }
+    println!("ioprio_set: taken");
 }
 
 /// Kills the server in the midst of the guest's writing, wherever that is, and starts the next.
@@ -74,11 +77,11 @@ fn kill_while_writing(place: &ServerFolder, serving: Serving, has_ended: &Atomic
 #[test]
 fn a_stock_guest_keeps_its_data_and_its_tags() {
     let place = ServerFolder::new();
-    place.write("direct = false", "");
+    place.write("direct = false\ntag_max = 254", "");
     let serving = place.serve();
     let program = std::env::current_exe().unwrap();
     let name = program.file_name().unwrap().to_string_lossy().into_owned();
-    let read_tagged = format!("{TAGGED}=/dev/vda {name} --exact guest::reads_with_a_tag --nocapture\n");
+    let read_tagged = format!("{TAGGED}=/dev/vda {name} --exact guest::reads_with_every_tag --nocapture\n");
     let socket = place.socket();
     while std::os::unix::net::UnixStream::connect(&socket).is_err() {
         std::thread::sleep(Duration::from_millis(5));
@@ -102,9 +105,11 @@ fn a_stock_guest_keeps_its_data_and_its_tags() {
     let sum = output.stdout.lines().find_map(|line| line.strip_prefix("sum ")).unwrap();
     let image = Command::new("sh").arg("-c").arg(format!("head -c 2097152 {:?} | sha256sum", place.image())).output();
     assert_eq!(String::from_utf8_lossy(&image.unwrap().stdout).trim(), sum.trim(), "what is in the image");
-    let (_, counted) = serving.terminate();
     assert!(output.stdout.contains("ioprio_set: taken"), "this guest's kernel has no tags: {output:?}");
-    assert!(counted.contains(&format!(", {TAGGED_READS} tagged")), "{counted}");
+    let every: Vec<u8> = (TAG_MIN..=TAG_MAX).collect();
+    assert_eq!(place.report().disks[0].figures.tags_seen, every, "each of them came as it was given");
+    let (_, counted) = serving.terminate();
+    assert!(counted.contains(&format!(", {} tagged", every.len())), "{counted}");
 }
 
 /// Whatever a program of a guest says by way of the clients, the server understands.
