@@ -67,6 +67,11 @@ pub trait Scheduler {
     /// to O(n log n) with n requests queued of all flows.
     fn cancel(&mut self, now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>);
 
+    /// A request that was taken back went to the device all the same, past the order and without a [`Scheduler::complete`], as when a guest
+    /// stops its disk and waits for it. A scheduler that keeps account of what flows were served charges it to its flow, which waits
+    /// the longer for what it asks for next.
+    fn charge(&mut self, _now: Nanos, _request: &Request) {}
+
     /// Sets a group's weight, for schedulers that share between groups of flows first. Groups start at 100.
     fn set_group_weight(&mut self, _now: Nanos, _group: GroupId, _weight: u32) {}
 

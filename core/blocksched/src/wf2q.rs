@@ -133,6 +133,17 @@ impl Level {
         self.at(slot).used_bytes += bytes;
     }
 
+    /// An entity was served past the order: it starts so much later when it has work again, or next.
+    pub(crate) fn charge(&mut self, slot: usize, weight: u64, bytes: u64) {
+        let now = self.now;
+        let entity = self.at(slot);
+        if entity.active {
+            entity.used_bytes += bytes;
+        } else {
+            entity.finish = entity.finish.max(now) + span(bytes, weight);
+        }
+    }
+
     /// The entity that would be taken next, were the one in service done.
     pub(crate) fn next_waiting(&self) -> Option<usize> {
         let future = || self.future.peek().map(|(_, slot)| slot);

@@ -126,3 +126,51 @@ fn what_is_cancelled_costs_nothing_and_gains_nothing() {
         }
     }
 }
+
+/// Also by schedulers of contracts: of two with the same.
+#[test]
+fn who_was_served_past_the_order_has_so_much_less_in_turn() {
+    let large = |id: u64, flow: u32, now| Request { length_bytes: 64 << 10, ..request(id << 8, flow, now) };
+    for name in [
+        SchedulerName::Sfq,
+        SchedulerName::Bfq,
+        SchedulerName::Mclock,
+        SchedulerName::MclockAllow,
+        SchedulerName::Pclock,
+        SchedulerName::Htbs,
+        SchedulerName::Tag,
+    ] {
+        for has_contract in [false, true] {
+            let mut scheduler = name.build(BuildOptions::for_disk(false, 1));
+            let contract =
+                has_contract.then(|| Contract { rate_per_second: 4000.0, burst: 64.0, delay: Nanos::from_millis(100) });
+            let (mut now, mut number, mut served) = (Nanos::from_secs(1), 0, [0_u32; 2]);
+            for flow in 0..2 {
+                let parameters = FlowParameters { contract, ..FlowParameters::default() };
+                scheduler.set_flow(now, FlowId(flow), parameters);
+            }
+            (0..1024).for_each(|id| scheduler.charge(now, &large(id, 0, now)));
+            // First the other: what a flow had while nobody else asked for anything is forgiven.
+            for flow in [1, 1, 0, 0] {
+                number += 1;
+                scheduler.add(now, large(number, flow, now));
+            }
+            for _ in 0..512 {
+                let sent = match scheduler.next(now) {
+                    Dispatch::Send(sent) => sent,
+                    Dispatch::WaitUntil(until) => {
+                        now = until;
+                        continue;
+                    }
+                    Dispatch::Idle => panic!("{name} idles"),
+                };
+                served[sent.flow.index()] += 1;
+                number += 1;
+                now += Nanos::from_millis(1);
+                scheduler.add(now, large(number, sent.flow.0, now));
+                scheduler.complete(now, &sent);
+            }
+            assert!(served[0] * 2 < served[1], "{name}, contract: {has_contract}: {served:?}");
+        }
+    }
+}

@@ -423,6 +423,16 @@ impl Scheduler for Bfq {
         }
     }
 
+    fn charge(&mut self, _now: Nanos, request: &Request) {
+        let factor = if request.sync { 1 } else { self.options.async_charge_factor };
+        let bytes = u64::from(request.length_bytes.max(512)) * factor;
+        let parameters = self.flows.at(request.flow).parameters;
+        let group = parameters.group.index();
+        self.level(group).charge(request.flow.index(), Self::weight_of(&parameters), bytes);
+        let weight = self.group_weight(group);
+        self.groups.charge(group, weight, bytes);
+    }
+
     fn set_group_weight(&mut self, _now: Nanos, group: GroupId, weight: u32) {
         let group = group.index();
         if group >= self.group_weights.len() {

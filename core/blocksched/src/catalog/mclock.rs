@@ -236,6 +236,21 @@ impl Scheduler for MClock {
         self.track(flow);
     }
 
+    fn charge(&mut self, now: Nanos, request: &Request) {
+        let (units, virtual_now, at) = (self.cost.of(request), self.virtual_now, instant(now));
+        let Flow { state, parameters, .. } = self.flows.at(request.flow);
+        let sent = &mut state.sent;
+        if parameters.reservation_per_second > 0.0 {
+            sent.reservation = at.max(sent.reservation + step(parameters.reservation_per_second, units));
+        }
+        if is_limited(parameters) {
+            sent.limit = at.max(sent.limit + step(parameters.limit_per_second, units));
+        }
+        sent.start = sent.finish.max(virtual_now);
+        sent.finish = sent.start + (Virtual::from(units) << 32) / Virtual::from(parameters.weight.max(1));
+        self.head_changed(request.flow);
+    }
+
     fn add(&mut self, _now: Nanos, request: Request) {
         if self.flows.push(request, ()) {
             self.head_changed(request.flow);

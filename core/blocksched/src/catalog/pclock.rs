@@ -113,6 +113,11 @@ impl Scheduler for PClock {
         self.track_head(flow);
     }
 
+    fn charge(&mut self, now: Nanos, request: &Request) {
+        self.refill(request.flow, instant(now));
+        self.flows.at(request.flow).state.tokens -= cost_units(self.cost, request);
+    }
+
     fn add(&mut self, now: Nanos, request: Request) {
         let now = instant(now);
         self.adjust(now);

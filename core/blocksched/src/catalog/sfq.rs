@@ -96,6 +96,12 @@ impl Scheduler for Sfq {
         }
     }
 
+    fn charge(&mut self, _now: Nanos, request: &Request) {
+        let (cost, now) = (self.cost.of(request), self.now);
+        let Flow { parameters, state: LastFinish(last), .. } = self.flows.at(request.flow);
+        *last = now.max(*last) + (Virtual::from(cost) << FRACTION_BITS) / Virtual::from(parameters.weight.max(1));
+    }
+
     fn add(&mut self, _now: Nanos, request: Request) {
         let cost = self.cost.of(&request);
         let now = self.now;

@@ -200,6 +200,15 @@ impl Scheduler for Tag {
         self.expected.remove(flow.index());
     }
 
+    fn charge(&mut self, now: Nanos, request: &Request) {
+        let present = self.backlogged.peek().map_or(self.served, |(rank, _)| rank.counter);
+        let cost = self.options.cost.of(request);
+        let flow = self.flows.at(request.flow);
+        let own = priority(&flow.parameters, request);
+        flow.state.counter = flow.state.counter.max(present) + STRIDE * u128::from(cost) / u128::from(own);
+        flow.state.active_at = now;
+    }
+
     fn add(&mut self, now: Nanos, request: Request) {
         let slot = request.flow.index();
         let present = self.backlogged.peek().map_or(self.served, |(rank, _)| rank.counter);

@@ -470,6 +470,18 @@ impl Scheduler for Htbs {
         self.track_part(flow, now);
     }
 
+    fn charge(&mut self, now: Nanos, request: &Request) {
+        self.refill(request.flow, instant(now));
+        let (units, drift) = (self.options.cost.of(request) as u32, self.drift);
+        let Flow { queue, state, .. } = self.flows.at(request.flow);
+        state.bucket.tokens -= f64::from(units);
+        let present = instant(now) + if queue.is_empty() { 0 } else { drift };
+        state.start_max = state.start_max.max(present) + spacing(state.terms.unit_ns, units);
+        if !state.terms.has_contract {
+            self.charge_part_beside(request.flow, now, units);
+        }
+    }
+
     fn add(&mut self, now: Nanos, request: Request) {
         let at = instant(now);
         self.adjust(at);

@@ -53,4 +53,13 @@ impl Htbs {
         let whole = Nanos(took.0.saturating_mul(others as u64 + 1));
         state.part_not_before = state.part_not_before.max(now - took) + whole;
     }
+
+    /// A request of a flow without a contract went past the order: it is charged with the time that it takes on average, a seek included.
+    pub(super) fn charge_part_beside(&mut self, flow: FlowId, now: Nanos, units: u32) {
+        let others = self.by_finish.len() - usize::from(self.by_finish.key(flow.index()).is_some());
+        let state = &mut self.flows.at(flow).state;
+        let took = self.seek.mean_ns() + state.unit.mean_ns() * f64::from(units);
+        let whole = Nanos((took * (others + 1) as f64) as u64);
+        state.part_not_before = state.part_not_before.max(now) + whole;
+    }
 }
