@@ -56,13 +56,38 @@ pub enum HangUp {
     )]
     QueueSize(u32),
     /// It shares less than it says.
-    #[error("the guest's memory is shorter than its front end says")]
+    #[error("the guest's memory is shorter than its front end says; end the guest, and {}", SHARED_MEMORY)]
     TooShort,
     /// Pieces that overlap, are of no length, or do not fit into an address space.
-    #[error("the guest's memory cannot be mapped as it says")]
+    #[error(
+        "the guest's memory cannot be mapped as it says; end the guest, and {}; where that is so already, look whether the server may map \
+         so much (`LimitAS=` of its unit, `ulimit -v`, `vm.overcommit_memory`)",
+        SHARED_MEMORY
+    )]
     NotMapped,
+    /// It agreed to features that this server does not offer for the disk.
+    #[error(
+        "it agreed to features that are not offered (bits {0:#x}), as a guest does that began with another server or before its disk was \
+         made `read_only`: start the guest again, which agrees anew, or serve the disk as before"
+    )]
+    Features(u64),
+    /// A kick or a call that could hold up the server.
+    #[error(
+        "it gave something else than an event counter (`eventfd`) to signal with; use a front end that keeps to the vhost-user protocol, \
+         such as QEMU 7.2 or later"
+    )]
+    NoEventCounter,
+    /// It did not end what it began to say, or reads no answers.
+    #[error(
+        "it began a message and did not end it, or reads no answers; look at its process (a debugger, `SIGSTOP`, no memory?), and let the \
+         guest go on or start it again: with `reconnect` QEMU comes back by itself"
+    )]
+    Stalled,
     /// It said something that cannot be obeyed.
-    #[error("it sent something that the vhost-user protocol does not allow or this server does not offer: {0}")]
+    #[error(
+        "it sent something that the vhost-user protocol does not allow or this server does not offer: {0}; use QEMU 7.2 or later with the \
+         arguments that `minerva-ctl disk attach-line` prints"
+    )]
     Protocol(String),
 }
 

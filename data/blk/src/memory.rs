@@ -78,12 +78,11 @@ pub(crate) fn holds(file: &File, offset: u64, length: u64) -> bool {
 }
 
 fn judge(file: &File, offset: u64, length: u64) -> Result<(), HangUp> {
-    let end = offset.checked_add(length);
-    let is_sealed = fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-    let is_long_enough = file.metadata().is_ok_and(|facts| end.is_some_and(|end| end <= facts.len()));
-    match (is_sealed, is_long_enough) {
-        (false, _) => Err(HangUp::NotSealed),
-        (_, false) => Err(HangUp::TooShort),
-        _ => Ok(()),
+    // First the seals, which only memory has: a file of another process's file system would answer nothing else before that wants to.
+    if !fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
+        return Err(HangUp::NotSealed);
     }
+    let end = offset.checked_add(length);
+    let is_long_enough = file.metadata().is_ok_and(|facts| end.is_some_and(|end| end <= facts.len()));
+    is_long_enough.then_some(()).ok_or(HangUp::TooShort)
 }

@@ -79,7 +79,9 @@ impl Session {
     }
 
     fn accept_features(&mut self, features: u64) -> Result<()> {
-        if features & !self.offered() != 0 {
+        let unknown = features & !self.offered();
+        if unknown != 0 {
+            self.refusal = Some(HangUp::Features(unknown));
             return Err(Error::FeatureMismatch);
         }
         self.features = features;

@@ -3,16 +3,20 @@
 use super::{ServerError, VmDisk};
 use crate::error::HangUp;
 use crate::session::{Attachment, RestoredConnection, Session, SuspendedConnection, channel};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vhost::vhost_user::BackendReqHandler;
 
 /// Before the next attempt to take a connection.
 const PAUSE: Duration = Duration::from_millis(100);
+/// So long a front end may take to end a message, or to read answers. QEMU writes and reads a message at once.
+const MESSAGE_PATIENCE: Duration = Duration::from_secs(5);
+/// How often the rest of a message is looked for: the kernel tells of its first byte only.
+const MESSAGE_STEP: Duration = Duration::from_millis(10);
 
 /// Between a disk's thread and who ends it.
 pub(super) struct Shared {
@@ -38,6 +42,15 @@ pub(super) struct Listening {
     pub(super) channel: Option<UnixStream>,
     /// Why the last front end was hung up on; none once one is served again.
     pub(super) hung_up: Option<HangUp>,
+}
+
+/// What a wait came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    Ready,
+    TooLong,
+    /// It is time to leave.
+    Leave,
 }
 
 /// A front end that is served.
@@ -88,16 +101,43 @@ impl Shared {
         let _ = rustix::io::write(&self.leave, &1u64.to_ne_bytes());
     }
 
-    /// Whether there is something to read; false when it is time to leave.
-    fn wait(&self, what: &impl AsFd) -> io::Result<bool> {
-        let mut set = [PollFd::new(&self.leave, PollFlags::IN), PollFd::new(what, PollFlags::IN)];
+    /// Waits for this to happen, so long or for ever.
+    fn wait(&self, what: &impl AsFd, events: PollFlags, patience: Option<Duration>) -> io::Result<Waited> {
+        let mut set = [PollFd::new(&self.leave, PollFlags::IN), PollFd::new(what, events)];
+        let timeout = patience.map(|patience| Timespec {
+            tv_sec: patience.as_secs() as i64,
+            tv_nsec: i64::from(patience.subsec_nanos()),
+        });
         loop {
-            match poll(&mut set, None) {
-                Ok(_) => return Ok(set[0].revents().is_empty()),
+            match poll(&mut set, timeout.as_ref()) {
+                Ok(0) => return Ok(Waited::TooLong),
+                Ok(_) if set[0].revents().is_empty() => return Ok(Waited::Ready),
+                Ok(_) => return Ok(Waited::Leave),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
         }
+    }
+
+    /// Waits until a whole message is there and its answer would not be waited for: whoever handles it is held up by no front end, and this
+    /// thread can leave in the middle of a message, which the next server then finds whole.
+    fn wait_for_message(&self, connection: &UnixStream) -> io::Result<Waited> {
+        match self.wait(connection, PollFlags::IN, None)? {
+            Waited::Ready => {}
+            other => return Ok(other),
+        }
+        let deadline = Instant::now() + MESSAGE_PATIENCE;
+        while !channel::has_message(connection)? {
+            if Instant::now() >= deadline {
+                return Ok(Waited::TooLong);
+            }
+            // An end of the connection is to be heard too, which data that is there would hide.
+            match self.wait(connection, PollFlags::RDHUP, Some(MESSAGE_STEP))? {
+                Waited::TooLong => {}
+                other => return Ok(other),
+            }
+        }
+        self.wait(connection, PollFlags::OUT, Some(MESSAGE_PATIENCE))
     }
 
     /// The thread. A front end that another server had comes first.
@@ -118,7 +158,7 @@ impl Shared {
             }
         }
         loop {
-            if !self.wait(&self.listener).unwrap_or(true) {
+            if matches!(self.wait(&self.listener, PollFlags::IN, None), Ok(Waited::Leave)) {
                 return None;
             }
             let connection = self.listener.accept();
@@ -145,9 +185,13 @@ impl Shared {
     fn serve(&self, mut front_end: FrontEnd) -> Option<SuspendedConnection> {
         let FrontEnd { connection, session, handler } = &mut front_end;
         let suspended = loop {
-            match self.wait(connection) {
-                Ok(true) => {}
-                Ok(false) => {
+            match self.wait_for_message(connection) {
+                Ok(Waited::Ready) => {}
+                Ok(Waited::TooLong) => {
+                    self.note_hang_up(Some(HangUp::Stalled));
+                    break None;
+                }
+                Ok(Waited::Leave) => {
                     let channel = self.lock().channel.take();
                     let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
                     break session.suspend(connection, channel.as_ref()).ok();

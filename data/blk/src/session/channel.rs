@@ -16,6 +16,17 @@ const CONFIG_CHANGE: u32 = 2;
 pub(super) const VERSION: u32 = 1;
 const IS_REPLY: u32 = 1 << 2;
 const NEEDS_REPLY: u32 = 1 << 3;
+/// What follows the header is no longer (vhost-user protocol); the handler refuses what says that it is.
+const PAYLOAD_BYTES_MAX: usize = 4096;
+
+/// Whether a whole message is there, or the end of the connection, or what is none and to be refused by the handler.
+pub(crate) fn has_message(connection: &UnixStream) -> io::Result<bool> {
+    let mut bytes = [0; HEADER_BYTES + PAYLOAD_BYTES_MAX];
+    let (_, peeked) = recv(connection, &mut bytes, RecvFlags::PEEK | RecvFlags::DONTWAIT)?;
+    let Some(header) = bytes.first_chunk().filter(|_| peeked >= HEADER_BYTES) else { return Ok(peeked == 0) };
+    let [_, _, length] = fields(header).map(|field| field as usize);
+    Ok(length > PAYLOAD_BYTES_MAX || peeked >= HEADER_BYTES + length)
+}
 
 /// Waits for the next message. If it brings the channel, it is taken and answered, and the channel returned; any other stays for
 /// the handler.

@@ -1,6 +1,7 @@
 //! Each message of the protocol, and what answers it. Messages of features that are not offered are refused.
 
 use super::{Session, protocol_features};
+use crate::error::HangUp;
 use std::fs::File;
 use vhost::VhostUserMemoryRegionBase;
 use vhost::vhost_user::message::{
@@ -83,7 +84,9 @@ impl VhostUserBackendReqHandlerMut for Session {
     }
 
     fn set_protocol_features(&mut self, features: u64) -> Result<()> {
-        if features & !protocol_features().bits() != 0 {
+        let unknown = features & !protocol_features().bits();
+        if unknown != 0 {
+            self.refusal = Some(HangUp::Features(unknown));
             return Err(Error::FeatureMismatch);
         }
         self.protocol_features = features;

@@ -8,6 +8,7 @@ use crate::split::RingLayout;
 use crate::worker::Command;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use vhost::vhost_user::message::VhostUserVringState;
 use vhost::vhost_user::{Error, Result};
 
@@ -126,6 +127,7 @@ impl Session {
     pub(super) fn set_kick(&mut self, index: u32, kick: Option<File>) -> Result<()> {
         // Without a descriptor the ring would have to be polled.
         let kick = kick.ok_or(Error::InvalidParam)?;
+        self.judge_counter(&kick)?;
         self.stop_ring(index)?;
         self.ring(index)?.kick = Some(kick);
         self.start_ring(index)
@@ -133,6 +135,7 @@ impl Session {
 
     pub(super) fn set_call(&mut self, index: u32, call: Option<File>) -> Result<()> {
         if let Some(call) = &call {
+            self.judge_counter(call)?;
             // Nobody is to hold up the worker by not listening.
             rustix::io::ioctl_fionbio(call, true).map_err(|_| Error::InvalidParam)?;
         }
@@ -144,6 +147,17 @@ impl Session {
             self.ask(|answer| Command::SetCall(key, given, answer))?;
         }
         Ok(())
+    }
+
+    /// Whether it is an event counter: a write to a file of another process's file system, or a look whether it has something to read,
+    /// would wait for that process, and with it the worker and all disks on the disk of this host. Where it lies is told without asking it.
+    fn judge_counter(&mut self, file: &File) -> Result<()> {
+        let place = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        if place.is_ok_and(|place| place.as_os_str() == "anon_inode:[eventfd]") {
+            return Ok(());
+        }
+        self.refusal = Some(HangUp::NoEventCounter);
+        Err(Error::InvalidParam)
     }
 
     pub(super) fn enable_ring(&mut self, index: u32, is_enabled: bool) -> Result<()> {

@@ -1,0 +1,117 @@
+//! Front ends that do not keep to the protocol: each costs its own guest only, holds up no hand-over, and is told with what to do.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
+
+mod common;
+
+use common::Bench;
+use minerva_blocksched::SchedulerName;
+use minerva_vhost_client::{Client, ClientOptions, Request, kind};
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, IntoRawFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+use vhost::VhostBackend;
+use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures};
+use vhost::vhost_user::{Frontend, VhostUserFrontend};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// `VHOST_USER_GET_FEATURES` of version 1, without anything behind it.
+const GET_FEATURES: [u8; 12] = [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+
+/// Waits until this is said of why the disk's front end is not served.
+fn wait_for_reason(bench: &Bench, why: &str) {
+    let begun = Instant::now();
+    loop {
+        let said = bench.server.as_ref().unwrap().hang_up("disk0").map(|why| why.to_string()).unwrap_or_default();
+        if said.contains(why) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "`{why}` is not said, but `{said}`");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The next front end is served.
+fn judge(bench: &Bench) {
+    let mut client = Client::connect(&bench.socket(0), ClientOptions::default());
+    assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
+}
+
+#[test]
+fn a_message_that_is_not_ended_holds_up_no_hand_over_and_the_next_server_hears_it_whole() {
+    let mut bench = Bench::one(3);
+    let mut stream = UnixStream::connect(bench.socket(0)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (first, rest) = GET_FEATURES.split_at(5);
+    stream.write_all(first).unwrap();
+    while bench.server.as_ref().unwrap().front_end("disk0").is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        bench.hand_over(SchedulerName::Noop);
+        let _ = done.send(bench);
+    });
+    let bench = is_done.recv_timeout(PATIENCE).expect("the front end holds up the hand-over");
+    stream.write_all(rest).unwrap();
+    let mut answer = [0; 20];
+    stream.read_exact(&mut answer).expect("the next server answers");
+    assert_eq!(answer[..4], GET_FEATURES[..4]);
+    drop(stream);
+    judge(&bench);
+}
+
+#[test]
+fn a_front_end_that_ends_no_message_or_reads_no_answer_makes_room_for_the_next() {
+    for count in [0, 1000] {
+        let bench = Bench::one(1);
+        let mut stream = UnixStream::connect(bench.socket(0)).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        // As many as there is room for, none of which is read the answer of.
+        (0..count).take_while(|_| stream.write_all(&GET_FEATURES).is_ok()).for_each(drop);
+        let _ = stream.write_all(&GET_FEATURES[..1]);
+        wait_for_reason(&bench, "began a message and did not end it, or reads no answers; look at its process");
+        judge(&bench);
+    }
+}
+
+#[test]
+fn features_that_are_not_offered_are_told_with_what_to_do() {
+    let bench = Bench::one(1);
+    let agreed = || {
+        let mut frontend = Frontend::connect(bench.socket(0), 1).unwrap();
+        frontend.set_owner().unwrap();
+        let features = frontend.get_features().unwrap();
+        frontend.get_protocol_features().unwrap();
+        frontend.set_protocol_features(VhostUserProtocolFeatures::REPLY_ACK).unwrap();
+        frontend.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
+        (frontend, features)
+    };
+    for unknown in [1 << 63, 1 << 4 | 1 << 40] {
+        let (frontend, features) = agreed();
+        assert!(frontend.set_features(features | unknown).is_err(), "{unknown:#x}");
+        wait_for_reason(&bench, &format!("not offered (bits {unknown:#x})"));
+        wait_for_reason(&bench, "start the guest again");
+    }
+    judge(&bench);
+}
+
+/// A write to a file of somebody's own file system could wait for ever, and with it the thread of the host's disk.
+#[test]
+fn a_signal_that_is_no_event_counter_is_refused() {
+    for is_kick in [false, true] {
+        let bench = Bench::one(1);
+        let mut client = Client::connect(&bench.socket(0), ClientOptions::default());
+        client.stop_ring(0);
+        let file = tempfile::tempfile().unwrap().into_raw_fd();
+        // SAFETY: nobody else has it.
+        let counter = unsafe { FromRawFd::from_raw_fd(file) };
+        let frontend = client.frontend();
+        let set = if is_kick { frontend.set_vring_kick(0, &counter) } else { frontend.set_vring_call(0, &counter) };
+        assert!(set.is_err(), "kick: {is_kick}");
+        wait_for_reason(&bench, "something else than an event counter");
+        drop(client);
+        judge(&bench);
+    }
+}
