@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use minerva_blk::tag::{TAG_MAX, TAG_MIN, TagBounds};
-use minerva_blk::{ContractTerms, HangUp, VmTerms};
+use minerva_blk::{ContractTerms, Failure, HangUp, VmTerms};
 use minerva_blocksched::{Contract, FlowParameters, Promise, SchedulerName, UNIT_BYTES};
 use minerva_config::VmDiskSettings;
 use minerva_config::contract_ranges::{BURST_BYTES, DELAY, RATE_BYTES_PER_SECOND_MAX, REQUEST_BYTES};
@@ -98,6 +98,11 @@ fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> any
 /// Says why a front end of a disk was hung up on.
 pub(crate) fn tell_hang_up(disk: &str, why: &HangUp) {
     eprintln!("minerva-blk: closed the connection of the front end of `{disk}`: {why}");
+}
+
+/// Says what the image of a disk failed.
+pub(crate) fn tell_failure(disk: &str, failure: Failure) {
+    eprintln!("minerva-blk: a request of `{disk}` failed: {failure}");
 }
 
 /// The contract in the scheduler's units.

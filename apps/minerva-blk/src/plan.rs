@@ -3,7 +3,7 @@
 //! image is locked is tried again.
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, settings_of, tell_hang_up, terms_of};
+use crate::disk::{NEUTRAL, settings_of, tell_failure, tell_hang_up, terms_of};
 use crate::physical::host_disk;
 use crate::refused::{self, Refused, WaitingDisk};
 use anyhow::{Context, bail};
@@ -79,6 +79,7 @@ pub(crate) fn planned(devices: &mut Devices, settings: DiskSettings, image: Imag
         terms: terms_of(&settings.terms, scheduler, NEUTRAL)?,
         queues: settings.queues,
         tell_hang_up,
+        tell_failure,
     };
     Ok(Planned { settings, disk, place: String::new() })
 }

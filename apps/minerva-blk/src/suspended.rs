@@ -1,7 +1,7 @@
 //! All that was served, between two servers.
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, heeds_weights, tell_hang_up, terms_of};
+use crate::disk::{NEUTRAL, heeds_weights, tell_failure, tell_hang_up, terms_of};
 use crate::host::{About, Host, Hosted, Offer, Parts};
 use crate::physical::host_disk;
 use crate::plan::{Plan, Planned};
@@ -111,6 +111,7 @@ impl Suspended {
                 terms: terms_of(&settings.terms, scheduler, hosted.share)?,
                 queues: settings.queues,
                 tell_hang_up,
+                tell_failure,
             };
             resumption.add(disk, suspended)?;
         }

@@ -92,7 +92,9 @@ pub use served::{
     Protection, SERVED_NAME_BYTES_MAX, ServedContracts, ServedDisk, ServedDisks, ServerAnswer, ServerRequest,
     is_served_name,
 };
-pub use served_figures::{ContractFigures, DiskFigures, RecentFigures, TAGS_TOLD_MAX, TagFigures, TookFigures};
+pub use served_figures::{
+    ContractFigures, DiskFigures, FailureFigures, RecentFigures, TAGS_TOLD_MAX, TagFigures, TookFigures,
+};
 pub use served_report::{
     CONTROL_BYTES_MAX, CONTROL_VERSION, ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms,
     PROTECTION_LEASE, PROTECTION_TOLD_EVERY, RefusedDisk, ServedDevice, ServerReport,

@@ -20,8 +20,23 @@ pub struct DiskFigures {
     pub tags_seen: Vec<u8>,
     /// Why the last front end was hung up on; none once one is served again.
     pub hung_up: Option<String>,
+    /// The last request that its image's file or disk failed, since the server began.
+    pub failure: Option<FailureFigures>,
+    /// Its image has no name any more: what to do while it is served.
+    pub image_removed: Option<String>,
     /// Its contract, if it has one.
     pub contract: Option<ContractFigures>,
+}
+
+/// A request that a disk's image failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureFigures {
+    /// The kernel's error number; 0 where the image ends before it.
+    pub errno: i32,
+    /// How long ago.
+    pub ago: Nanos,
+    /// Why, and what to do.
+    pub why: String,
 }
 
 /// Requests that were done in the last 5 to 10 seconds.

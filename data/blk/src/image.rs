@@ -144,6 +144,26 @@ impl Image {
         self.device
     }
 
+    pub(crate) fn is_block_device(&self) -> bool {
+        !self.is_file
+    }
+
+    /// Whether its file has no name any more: it ends with the last one who has it open.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.is_file && self.file.metadata().is_ok_and(|facts| facts.nlink() == 0)
+    }
+
+    /// What to do then, while this process has it open.
+    pub(crate) fn removed_remedy(&self) -> String {
+        format!(
+            "its image {} was removed, and its guest loses the disk when this server ends; copy it first, best with the guest stopped: \
+             `cp --sparse=always /proc/{}/fd/{} NEW`",
+            self.path.display(),
+            std::process::id(),
+            self.file.as_raw_fd()
+        )
+    }
+
     pub(crate) fn memory_alignment(&self) -> usize {
         self.memory_alignment
     }

@@ -12,6 +12,7 @@
 //! | `ring`, `split`, `chain` | what did a guest make available? Judged, and copied once |
 //! | `ahead` | what of it will be looked at soon? |
 //! | `request`, `tag` | what does a request ask for, and how urgent is it? Pure |
+//! | `failure` | what did an image fail, and what is to be done about it? Pure |
 //! | `measure` | how are disks doing, and is what was promised kept? Pure |
 //! | `inflight` | what was under way when a process was killed? |
 //! | `image`, `transfer` | how do bytes get to the disk and back? |
@@ -24,6 +25,7 @@ mod ahead;
 mod chain;
 mod device;
 mod error;
+mod failure;
 pub mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -42,6 +44,7 @@ mod transfer;
 mod worker;
 
 pub use error::{HangUp, ImageError, ServerError};
+pub use failure::{Failure, TellFailure};
 pub use image::{Image, ImageOptions, LOCK_PATIENCE, UnlockedImage};
 pub use measure::ContractTerms;
 pub use server::{

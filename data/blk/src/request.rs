@@ -15,8 +15,11 @@ pub const RANGE_BYTES_MAX: u64 = 32 << 20;
 pub const SEGMENTS_MAX: u32 = 126;
 /// See [`SEGMENTS_MAX`].
 pub const SEGMENT_BYTES_MAX: u32 = 64 << 10;
-/// The longest read or write: a request is sent to the disk as a whole, so this bounds how long others wait for it.
+/// The longest read or write.
 pub const REQUEST_BYTES_MAX: u64 = SEGMENTS_MAX as u64 * SEGMENT_BYTES_MAX as u64;
+/// The scheduler and the disk get reads, writes and write-zeroes that are longer in parts of this, one after the other: what a part takes
+/// is what others wait for a guest that keeps to nothing, and what admission reckons with.
+pub const PART_BYTES_MAX: u32 = 1 << 20;
 
 const TYPE_IN: u32 = 0;
 const TYPE_OUT: u32 = 1;

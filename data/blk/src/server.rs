@@ -10,6 +10,7 @@ pub use front_end::TellHangUp;
 pub use hand_over::{FrontEndState, Resumption, SuspendedDisk};
 
 use crate::error::ServerError;
+use crate::failure::TellFailure;
 use crate::image::Image;
 use crate::session::{Attachment, RestoredConnection, SuspendedConnection};
 use crate::transfer::TransferKind;
@@ -66,6 +67,8 @@ pub struct VmDisk {
     pub queues: u16,
     /// Who is told of front ends that are hung up on.
     pub tell_hang_up: TellHangUp,
+    /// Who is told of requests that the image fails: of each kind once an hour.
+    pub tell_failure: TellFailure,
 }
 
 /// All that is served.
@@ -133,6 +136,7 @@ impl Server {
             terms: disk.terms,
             queues: usize::from(queues),
             counters: Arc::clone(&counters),
+            tell_failure: disk.tell_failure,
         };
         let number = worker.ask(|answer| Command::Add(new, answer)).ok_or_else(gone)?;
         let image = Arc::clone(&disk.image);

@@ -6,7 +6,7 @@
 mod common;
 
 use common::{Bench, disk};
-use minerva_blk::{ImageOptions, TransferKind};
+use minerva_blk::{Failure, ImageOptions, TransferKind};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::path::{Path, PathBuf};
@@ -81,6 +81,17 @@ fn counted(bench: &Bench) -> Vec<u64> {
     bench.server.as_ref().unwrap().counters().map(|counters| counters.failed.load(Ordering::Relaxed)).collect()
 }
 
+/// What is said of why the first disk's last request failed.
+fn told(bench: &Bench) -> (i32, String) {
+    let (_, measures, _) = bench.server.as_ref().unwrap().measure("disk0").unwrap();
+    measures.figures.failure.map(|failure| (failure.errno, failure.why)).unwrap_or_default()
+}
+
+/// How often a failure was told for the log, of all servers of these tests.
+fn times_told(failure: Failure) -> usize {
+    common::FAILURES_TOLD.lock().unwrap().iter().filter(|told| **told == failure).count()
+}
+
 #[test]
 fn a_disk_that_is_full_fails_what_its_guest_writes_and_no_other() {
     if !is_root() {
@@ -99,11 +110,20 @@ fn a_disk_that_is_full_fails_what_its_guest_writes_and_no_other() {
         // 128 KiB are 32 blocks.
         assert_eq!(failed, [68, 0], "{transfer:?}");
         assert_eq!(counted(&bench), [68, 0], "each once");
+        let (errno, why) = told(&bench);
+        assert!(errno == libc::ENOSPC && why.contains("make room there or extend it"), "{errno}: {why}");
         assert_eq!(failures(&mut clients, kind::IN, 0..100), [0, 0], "what is there, and holes, can be read");
         text_of(Command::new("mount").args(["-o", "remount,size=1m"]).arg(&full));
         assert_eq!(failures(&mut clients, kind::OUT, 0..100), [0, 0], "there is room again");
         drop((clients, bench, undo));
     }
+    // Of each server once, by a thread of its own.
+    let begun = std::time::Instant::now();
+    while times_told(Failure::Error(libc::ENOSPC)) < 2 {
+        assert!(begun.elapsed() < PATIENCE, "nobody is told");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(times_told(Failure::Error(libc::ENOSPC)), 2, "once");
 }
 
 #[test]
@@ -123,6 +143,8 @@ fn a_disk_that_fails_costs_its_own_guest_an_error_for_each_request() {
         std::fs::File::options().write(true).open(&below).unwrap().set_len(u64::from(BLOCK) * 32).unwrap();
         assert_eq!(failures(&mut clients, kind::IN, 0..64), [32, 0], "{transfer:?}");
         assert_eq!(counted(&bench), [32, 0], "each once");
+        let (errno, why) = told(&bench);
+        assert!(errno == libc::EIO && why.contains("smartctl"), "{errno}: {why}");
         assert_eq!(failures(&mut clients, kind::IN, 0..32), [0, 0], "the rest is served");
         drop((clients, bench, undo));
     }
@@ -139,4 +161,11 @@ fn an_image_that_is_removed_under_its_guest_is_served_until_it_goes() {
     assert_eq!(clients[0].rings[0].ask(&Request::new(kind::FLUSH, 0, 0)).status, 0);
     assert_eq!(failures(&mut clients, kind::IN, 0..64), [0, 0]);
     assert_eq!(counted(&bench), [0, 0]);
+    let (_, measures, _) = bench.server.as_ref().unwrap().measure("disk0").unwrap();
+    let remedy = measures.figures.image_removed.expect("it is told");
+    // Which is true: there it can be copied from.
+    let copy = remedy.split(' ').find(|word| word.starts_with("/proc/")).unwrap();
+    assert_eq!(std::fs::metadata(copy).unwrap().len(), common::IMAGE_BYTES, "{remedy}");
+    let (_, measures, _) = bench.server.as_ref().unwrap().measure("disk1").unwrap();
+    assert_eq!((measures.figures.image_removed, measures.figures.failure), (None, None));
 }

@@ -187,6 +187,9 @@ fn an_image_that_became_shorter_fails_its_own_reads_and_no_other_disk() {
         (0..2).map(|number| Client::connect(&bench.socket(number), ClientOptions::default())).collect();
     std::fs::File::options().write(true).open(bench.image()).unwrap().set_len(4096).unwrap();
     assert_eq!(clients[0].rings[0].ask(&Request::new(kind::IN, 1024, 4096)).status, 1);
+    let (_, measures, _) = bench.server.as_ref().unwrap().measure("disk0").unwrap();
+    let failure = measures.figures.failure.expect("it is told");
+    assert!(failure.errno == 0 && failure.why.contains("somebody made the image shorter"), "{failure:?}");
     assert_eq!(clients[0].rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0, "what is left is there");
     assert_eq!(clients[1].rings[0].ask(&Request::new(kind::IN, 1024, 4096)).status, 0);
 }

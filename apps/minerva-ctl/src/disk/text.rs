@@ -1,7 +1,7 @@
 //! Disks and promises for people.
 
 use crate::figures::{long_span, size, span, table};
-use minerva_model::{DiskReport, DiskTerms, Protection, RefusedDisk, ServedDevice, ServerReport};
+use minerva_model::{DiskReport, DiskTerms, FailureFigures, Protection, RefusedDisk, ServedDevice, ServerReport};
 
 /// All disks of a server.
 pub(crate) fn list(report: &ServerReport) -> String {
@@ -29,14 +29,30 @@ pub(crate) fn list(report: &ServerReport) -> String {
         ["disk", "on", "length", "guest", "share", "requests", "moved", "queued", "failed", "promise", "contract"];
     let rows: Vec<Vec<String>> = report.disks.iter().map(row).collect();
     format!(
-        "{}, process {}, file {}\n\n{}{}{}",
+        "{}, process {}, file {}\n\n{}{}{}{}",
         report.program,
         report.process,
         report.config,
         table(&header, &rows, &[2, 3, 4, 5, 6, 7, 8]),
+        image_failures(report),
         protection(report),
         refused(report)
     )
+}
+
+/// What images failed, and which have no name any more, a line each with what to do.
+pub(crate) fn image_failures(report: &ServerReport) -> String {
+    let line = |disk: &DiskReport| {
+        let (name, figures) = (&disk.settings.name, &disk.figures);
+        let failed = figures.failure.as_ref().map(|FailureFigures { ago, why, .. }| {
+            let (count, ago) = (disk.failed_ops, long_span(ago.0));
+            format!("\n{name}: {count} failed, the last one {ago} ago: {why}")
+        });
+        let removed = figures.image_removed.as_ref().map(|why| format!("\n{name}: {why}"));
+        failed.unwrap_or_default() + &removed.unwrap_or_default()
+    };
+    let lines: String = report.disks.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("{lines}\n") }
 }
 
 /// How contracts stand beside other processes of the host, a line for each disk of the host with contracts.

@@ -106,10 +106,11 @@ pub(super) fn page(before: Option<&ServerReport>, now: &ServerReport) -> String 
     }
     let since = if before.is_some() { "since the line before" } else { "since the server began" };
     format!(
-        "{}, process {}; rates and times of the last 5 to 10 s, who was busy {since}\n\n{}{}",
+        "{}, process {}; rates and times of the last 5 to 10 s, who was busy {since}\n\n{}{}{}",
         now.program,
         now.process,
         table(&HEADER, &rows, &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+        super::text::image_failures(now),
         super::text::refused(now)
     )
 }
@@ -152,8 +153,8 @@ pub(crate) fn told(contract: &ContractFigures, delay: Nanos) -> String {
 mod tests {
     use super::{page, told};
     use minerva_model::{
-        ContractFigures, DiskFigures, DiskReport, DiskSettings, DiskTerms, IoCounters, Nanos, RecentFigures,
-        RefusedDisk, ServerReport, TagFigures, TookFigures, WaitCounters,
+        ContractFigures, DiskFigures, DiskReport, DiskSettings, DiskTerms, FailureFigures, IoCounters, Nanos,
+        RecentFigures, RefusedDisk, ServerReport, TagFigures, TookFigures, WaitCounters,
     };
 
     fn disk(name: &str, busy_ms: u64, figures: DiskFigures) -> DiskReport {
@@ -233,6 +234,27 @@ mod tests {
         );
         let kept = ContractFigures { late: 0, overdue: 0, seconds_late: 0, seconds_short: 0, ..missed() };
         assert_eq!(told(&kept, delay), "kept: 1234 requests in 60 s, 5 beyond it");
+    }
+
+    #[test]
+    fn what_an_image_failed_and_that_it_was_removed_is_told_with_what_to_do() {
+        let failure = FailureFigures {
+            errno: 28,
+            ago: Nanos::from_secs(72),
+            why: "No space left on device: make room there".to_owned(),
+        };
+        let failed = DiskFigures { failure: Some(failure), ..DiskFigures::default() };
+        let removed = DiskFigures { image_removed: Some("its image was removed".to_owned()), ..DiskFigures::default() };
+        let disks = vec![
+            DiskReport { failed_ops: 3, ..disk("vm1", 0, failed) },
+            disk("vm2", 0, removed),
+            disk("vm3", 0, DiskFigures::default()),
+        ];
+        let report = report(disks);
+        let lines = "\nvm1: 3 failed, the last one 1 min 12 s ago: No space left on device: make room there\nvm2: its image was removed\n";
+        for text in [page(None, &report), super::super::text::list(&report)] {
+            assert!(text.contains(lines) && !text.contains("vm3:"), "{text}");
+        }
     }
 
     #[test]

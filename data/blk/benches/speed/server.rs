@@ -166,6 +166,7 @@ pub(crate) fn serve(arguments: &[String]) {
         },
         queues: 1,
         tell_hang_up: |_, _| {},
+        tell_failure: |_, _| {},
     };
     let disks = (0..disks.parse().expect("a number")).map(disk).collect();
     let server = Server::start(&[physical], disks).expect("a server");

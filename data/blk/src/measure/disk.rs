@@ -89,11 +89,16 @@ impl DiskMeasure {
         }
     }
 
+    /// It had so much of the host's disk.
+    pub(super) fn had(&mut self, device_time: Nanos) {
+        self.device_time += device_time;
+        self.second_device_time += device_time;
+    }
+
     /// A request is done, which had so much of the host's disk.
     pub(super) fn done(&mut self, now: Nanos, device_time: Nanos, finished: &Finished) {
         self.left(now, finished.tag);
-        self.device_time += device_time;
-        self.second_device_time += device_time;
+        self.had(device_time);
         if let (Some(contract), Some(bytes)) = (&mut self.contract, finished.transfer_bytes) {
             contract.done(now, finished.allowed, bytes);
         }
@@ -148,6 +153,8 @@ impl DiskMeasure {
             tags,
             tags_seen,
             hung_up: None,
+            failure: None,
+            image_removed: None,
             contract: self.contract.as_ref().map(|contract| contract.told(now, under_way)),
         }
     }

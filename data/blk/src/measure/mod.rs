@@ -36,7 +36,7 @@ pub(crate) struct Finished {
     pub(crate) took: Nanos,
     /// From when the contract allowed it, as it was told when the request came.
     pub(crate) allowed: Nanos,
-    /// What the clock of the host's disk said when it was sent.
+    /// What the clock of the host's disk said when it was sent, or its last part.
     pub(crate) begun: u64,
 }
 
@@ -84,6 +84,13 @@ impl Measures {
     /// A request is sent; what the clock of the host's disk says.
     pub(crate) fn begin(&mut self, now: Nanos) -> u64 {
         self.clock.begin(now)
+    }
+
+    /// A part of a request is done that was sent when the clock of the host's disk said `begun`, and the rest of it is yet to be sent.
+    pub(crate) fn part_done(&mut self, now: Nanos, number: usize, begun: u64) {
+        self.end_seconds(now);
+        let device_time = self.clock.end(now, begun);
+        self.disks.get_mut(number).into_iter().for_each(|disk| disk.had(device_time));
     }
 
     /// A request is done.

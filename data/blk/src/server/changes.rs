@@ -73,8 +73,10 @@ impl Server {
     pub fn measure(&self, name: &str) -> Option<(&DiskCounters, DiskMeasures, u64)> {
         let served = self.find(name)?;
         let number = served.attachment.disk;
-        let measures = served.attachment.worker.ask(|answer| Command::Measure(number, answer))?;
-        let length_bytes = served.attachment.image.geometry().sectors * crate::request::SECTOR_BYTES;
+        let mut measures = served.attachment.worker.ask(|answer| Command::Measure(number, answer))?;
+        let image = &served.attachment.image;
+        measures.figures.image_removed = image.is_removed().then(|| image.removed_remedy());
+        let length_bytes = image.geometry().sectors * crate::request::SECTOR_BYTES;
         Some((&served.counters, measures, length_bytes))
     }
 

@@ -35,6 +35,8 @@ pub(crate) enum Action {
     Sync,
     /// `fallocate` with this mode.
     Allocate { mode: i32, offset: u64, length: u64 },
+    /// A block device may forget what is there (`BLKDISCARD`).
+    Discard { offset: u64, length: u64 },
 }
 
 /// Pieces of memory, and where in the file they belong.
@@ -94,4 +96,67 @@ pub(crate) fn open(jobs: u32, kind: TransferKind) -> io::Result<Box<dyn Transfer
         TransferKind::Threads => {}
     }
     Ok(Box::new(Pool::open(jobs)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Action, Job, Pool, Transfer, Uring};
+    use rustix::event::{PollFd, PollFlags, poll};
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::MetadataExt;
+    use std::process::Command;
+
+    const LENGTH: u64 = 1 << 20;
+
+    /// A loop device, detached again when dropped.
+    struct Loop(String);
+
+    impl Drop for Loop {
+        fn drop(&mut self) {
+            let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
+        }
+    }
+
+    /// What came of one discard.
+    fn discard(transfer: &mut dyn Transfer, file: &File) -> i32 {
+        let (offset, length) = (LENGTH / 4, LENGTH / 2);
+        let job = Job { number: 0, file: file.as_raw_fd(), action: Action::Discard { offset, length } };
+        // SAFETY: the file stays open, and there is no memory.
+        unsafe { transfer.begin(job) };
+        transfer.submit().unwrap();
+        poll(&mut [PollFd::new(&transfer.descriptor(), PollFlags::IN)], None).unwrap();
+        let mut done = Vec::new();
+        transfer.collect(&mut done);
+        done[0].result
+    }
+
+    #[test]
+    fn a_block_device_is_told_to_forget_by_both_ways() {
+        if !rustix::process::geteuid().is_root() {
+            return println!("skipped: needs root for a block device of its own");
+        }
+        let mut transfers: Vec<Box<dyn Transfer>> = vec![Box::new(Pool::open(1).unwrap())];
+        transfers.extend(Uring::open(1).ok().map(|uring| Box::new(uring) as Box<dyn Transfer>));
+        for mut transfer in transfers {
+            let folder = tempfile::tempdir().unwrap();
+            let below = folder.path().join("below");
+            std::fs::write(&below, vec![0x77; LENGTH as usize]).unwrap();
+            let output = Command::new("losetup").args(["--find", "--show"]).arg(&below).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let device = Loop(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+            let file = File::options().read(true).write(true).open(&device.0).unwrap();
+            match -discard(&mut *transfer, &file) {
+                0 => {}
+                // An older kernel, or a file system below that cannot.
+                errno => {
+                    assert!([libc::EINVAL, libc::EOPNOTSUPP].contains(&errno), "{errno}");
+                    println!("skipped: no discards here, error {errno}");
+                    continue;
+                }
+            }
+            let left = below.metadata().unwrap().blocks() * 512;
+            assert!(left <= LENGTH * 3 / 4, "{left} of {LENGTH} bytes are left");
+        }
+    }
 }

@@ -27,7 +27,7 @@ impl Transfer for Null {
                 let pieces = unsafe { std::slice::from_raw_parts(first, count as usize) };
                 pieces.iter().map(|piece| piece.iov_len).sum::<usize>() as i32
             }
-            Action::Sync | Action::Allocate { .. } => 0,
+            Action::Sync | Action::Allocate { .. } | Action::Discard { .. } => 0,
         };
         self.done.push(Done { number: job.number, result });
     }

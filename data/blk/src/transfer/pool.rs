@@ -11,6 +11,9 @@ use std::thread::JoinHandle;
 /// More than this many at once do not make a disk faster.
 const THREADS_MAX: u32 = 32;
 
+/// `include/uapi/linux/fs.h`: `_IO(0x12, 119)`.
+const BLKDISCARD: libc::Ioctl = 0x1277;
+
 /// The threads and what they share.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
@@ -117,6 +120,7 @@ unsafe fn call(job: &Job) -> isize {
             Action::Allocate { mode, offset, length } => {
                 libc::fallocate(file, mode, offset as i64, length as i64) as isize
             }
+            Action::Discard { offset, length } => libc::ioctl(file, BLKDISCARD, &[offset, length]) as isize,
         }
     }
 }

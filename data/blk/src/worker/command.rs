@@ -1,5 +1,6 @@
 //! What other threads ask of a worker. Each question is answered, and nobody waits for one longer than the disk takes.
 
+use crate::failure::TellFailure;
 use crate::image::Image;
 use crate::mapped::Memory;
 use crate::measure::ContractTerms;
@@ -28,6 +29,8 @@ pub(crate) struct NewDisk {
     pub(crate) terms: VmTerms,
     pub(crate) queues: usize,
     pub(crate) counters: Arc<DiskCounters>,
+    /// Who is told of requests that its image fails.
+    pub(crate) tell_failure: TellFailure,
 }
 
 /// What a disk is promised.
@@ -50,13 +53,13 @@ pub struct DiskCounters {
     pub read_bytes: AtomicU64,
     /// How long they took from the ring to the answer, in nanoseconds, all together.
     pub read_ns: AtomicU64,
-    /// Writes that were done.
+    /// Writes and write-zeroes that were done.
     pub writes: AtomicU64,
     /// See [`DiskCounters::read_bytes`].
     pub write_bytes: AtomicU64,
     /// See [`DiskCounters::read_ns`].
     pub write_ns: AtomicU64,
-    /// Flushes, discards and write-zeroes that were done.
+    /// Flushes and discards that were done.
     pub others: AtomicU64,
     /// Requests with a tag of their own.
     pub tagged: AtomicU64,
@@ -85,8 +88,10 @@ impl DiskCounters {
     pub(crate) fn done(&self, operation: Operation, bytes: u64, took: Nanos) {
         let (count, of_bytes, of_ns) = match operation {
             Operation::Read { .. } => (&self.reads, &self.read_bytes, &self.read_ns),
-            Operation::Write { .. } => (&self.writes, &self.write_bytes, &self.write_ns),
-            _ => return Self::add(&self.others, 1),
+            Operation::Write { .. } | Operation::WriteZeroes { .. } => {
+                (&self.writes, &self.write_bytes, &self.write_ns)
+            }
+            Operation::Flush | Operation::Discard { .. } | Operation::GetId => return Self::add(&self.others, 1),
         };
         Self::add(count, 1);
         Self::add(of_bytes, bytes);
@@ -108,8 +113,8 @@ pub(crate) enum Command {
     Add(NewDisk, Sender<usize>),
     /// Serves a ring; whether it can be.
     Start(RingKey, Box<RingSetup>, Sender<bool>),
-    /// Sends all that is queued of the disk at once, past the scheduler, answers the ring's requests, and serves it no more;
-    /// from where the next server goes on.
+    /// Sends all that is queued of the disk past the scheduler, answers the ring's requests, and serves it no more; from where the
+    /// next server goes on.
     Stop(RingKey, Sender<u16>),
     /// The front end has gone, or another server goes on with it: what is not at the disk is left to whoever serves the rings next,
     /// and what is there is waited for. Answered with where each ring is that was in service.

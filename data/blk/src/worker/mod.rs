@@ -3,12 +3,14 @@
 
 mod command;
 mod commands;
+mod given;
 mod log;
 mod polling;
 mod rounds;
 mod send;
 mod serve;
 mod slots;
+mod stops;
 
 pub(crate) use command::{Command, NewDisk, RingLeft, WorkerHandle};
 pub use command::{DiskCounters, DiskMeasures, VmTerms};
@@ -16,6 +18,7 @@ pub(crate) use slots::RingKey;
 
 use crate::chain::Chain;
 use crate::error::ServerError;
+use crate::failure::Failures;
 use crate::measure::Measures;
 use crate::ring::{RING_SIZE_MAX, Ring};
 use crate::tag::STREAMS;
@@ -29,12 +32,14 @@ use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::time::{ClockId, clock_gettime};
 use slots::Slots;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
-/// Jobs that the kernel has at once beside those that the scheduler wants there: of disks that are being stopped.
-const JOBS_BESIDE: u32 = 64;
+/// Requests that are at the disk at once beside those that the scheduler wants there, at most: of disks that are being stopped. While others
+/// are served it is fewer; see [`Worker::beside_max`].
+const BESIDE_MAX: u32 = 64;
 const EVENTS_AT_ONCE: usize = 64;
 /// After so many requests, taken or done, the guest is told: it goes on while the rest is done. Fewer cost more looks at what it wants to
 /// hear of, and with more it and the worker wait for each other in turns. A scheduler that orders requests sees all that there are.
@@ -60,6 +65,11 @@ pub(crate) struct WorkerOptions {
 struct Disk {
     new: NewDisk,
     rings: Vec<Option<Served>>,
+    failures: Failures,
+    /// What of it went past the scheduler and was not made up for in turn.
+    unearned_bytes: u64,
+    /// It is being stopped, and drained then.
+    drain_at: Option<Nanos>,
     /// A write is durable when it is answered.
     is_durable: bool,
     /// The front end has gone; told when nothing of it is under way any more, with where its rings are.
@@ -95,6 +105,10 @@ struct Worker {
     slots: Slots,
     /// Sent by the scheduler and not done.
     at_disk: u32,
+    /// Of disks that are being stopped: what is sent past the scheduler, the oldest first.
+    draining: VecDeque<u32>,
+    /// Of them, sent and not done.
+    beside: u32,
     chain: Chain,
     done: Vec<Done>,
     cancelled: Vec<Request>,
@@ -121,7 +135,7 @@ pub(crate) fn start(
     let (handle, inbox) = WorkerHandle::new().map_err(ServerError::system("make an event counter"))?;
     let depth = options.scheduler.depth(options.disk).max(1);
     // Made here, so that what the kernel refuses is told to who starts the server.
-    let transfer = transfer::open(depth + JOBS_BESIDE, options.transfer)
+    let transfer = transfer::open(depth + BESIDE_MAX, options.transfer)
         .map_err(ServerError::system("start threads for input and output"))?;
     let thread = std::thread::Builder::new().name(format!("blk-{name}"));
     let run = move || {
@@ -164,6 +178,8 @@ impl Worker {
             measures: Measures::new(now()),
             slots: Slots::default(),
             at_disk: 0,
+            draining: VecDeque::new(),
+            beside: 0,
             chain: Chain::default(),
             done: Vec::new(),
             cancelled: Vec::new(),

@@ -83,7 +83,7 @@ impl Worker {
 
     fn has_more(&self, key: RingKey) -> bool {
         let ring = self.disks.get(key.disk).and_then(|disk| disk.rings.get(key.queue)?.as_ref());
-        ring.is_some_and(|served| served.stopping.is_none() && served.ring.has_more())
+        ring.is_some_and(|served| served.stopping.is_none() && served.ring.has_more()) && !self.is_held(key.disk)
     }
 
     /// A ring is looked at from now on.
@@ -98,13 +98,17 @@ impl Worker {
     /// Before the worker sleeps: guests are asked to kick. Whether one of them made something available meanwhile.
     fn ask_for_kicks(&mut self) -> bool {
         let mut awake = std::mem::take(&mut self.awake);
+        let mut has_more = false;
         awake.retain(|key| {
+            // One that is held is looked at after each answer.
+            let is_held = self.is_held(key.disk);
             let Some(served) = self.served(*key) else { return false };
-            served.is_awake = served.stopping.is_none() && served.ring.ask_for_kick();
+            served.is_awake = served.stopping.is_none() && (is_held || served.ring.ask_for_kick());
+            has_more |= served.is_awake && !is_held;
             served.is_awake
         });
         self.awake = awake;
-        !self.awake.is_empty()
+        has_more
     }
 
     /// Does what there is to do, for a while; whether there may be more, and the instant at which the scheduler wants to be asked again.
@@ -114,6 +118,7 @@ impl Worker {
         let until = time + LOOK_EVERY;
         loop {
             let has_taken = self.take_from_awake(time);
+            let overdue = self.drain_overdue(time);
             let wake = self.dispatch(time);
             self.must_retry = self.transfer.submit().is_err();
             let done_at = self.complete_all();
@@ -123,7 +128,7 @@ impl Worker {
             time = done_at.unwrap_or_else(now);
             if !is_busy || time >= until {
                 let retry = self.must_retry.then(|| time + RETRY);
-                return (is_busy, [wake, retry].into_iter().flatten().min());
+                return (is_busy, [wake, retry, overdue].into_iter().flatten().min());
             }
         }
     }

@@ -30,8 +30,9 @@ impl Work {
             Operation::Read { offset_bytes } => (Kind::Read, offset_bytes, lengths.writable),
             Operation::Write { offset_bytes } => (Kind::Write, offset_bytes, lengths.readable),
             Operation::Flush | Operation::GetId => (Kind::Flush, 0, 0),
-            Operation::Discard { offset_bytes, length_bytes }
-            | Operation::WriteZeroes { offset_bytes, length_bytes, .. } => (Kind::Discard, offset_bytes, length_bytes),
+            Operation::Discard { offset_bytes, length_bytes } => (Kind::Discard, offset_bytes, length_bytes),
+            // Many a disk and file system can zero in no other way.
+            Operation::WriteZeroes { offset_bytes, length_bytes, .. } => (Kind::Write, offset_bytes, length_bytes),
         };
         Self { kind, offset_bytes, length_bytes }
     }
@@ -76,8 +77,9 @@ impl Worker {
     /// that goes on while it is answered holds up nobody.
     fn take_all(&mut self, key: RingKey, now: Nanos) -> bool {
         for count in 0..self.take_max {
+            let is_held = self.is_held(key.disk);
             let ring = self.disks.get_mut(key.disk).and_then(|disk| disk.rings.get_mut(key.queue)?.as_mut());
-            let ring = ring.filter(|served| served.stopping.is_none());
+            let ring = ring.filter(|served| served.stopping.is_none() && !is_held);
             let Some(taken) = ring.and_then(|served| served.ring.take(&mut self.chain)) else { return count > 0 };
             self.take(key, taken, now);
         }
@@ -135,12 +137,12 @@ impl Worker {
             return Err(answer(STATUS_FAILED));
         }
         (slot.key, slot.head, slot.status) = (key, taken.head, frame.status);
-        (slot.operation, slot.request, slot.is_scheduled) = (operation, request, true);
-        (slot.is_tagged, slot.memory) = (is_tagged, Some(memory));
+        (slot.is_scheduled, slot.is_tagged, slot.memory) = (true, is_tagged, Some(memory));
+        let part = slot.take(operation, request);
         let tag = request.tag.unwrap_or_default();
         let coming = Coming { tag, transfer_bytes: slot.transfer_bytes() };
         slot.allowed = self.measures.came(request.arrived, key.disk, coming);
-        self.scheduler.add(request.arrived, request);
+        self.scheduler.add(request.arrived, part);
         Ok(())
     }
 

@@ -1,26 +1,32 @@
 //! Requests between their ring and their answer.
 
+use super::given::{Alignment, Given};
 use crate::mapped::Lease;
-use crate::request::Operation;
-use crate::transfer::{Action, Pieces};
+use crate::request::{Operation, PART_BYTES_MAX};
+use crate::transfer::Action;
 use libc::iovec;
 use minerva_blocksched::Request;
 use minerva_model::Nanos;
 use vm_memory::GuestAddress;
-
-/// What a write-zeroes request writes where the file system or disk has no other way.
-#[repr(align(4096))]
-struct Zeroes([u8; 64 << 10]);
-static ZEROES: Zeroes = Zeroes([0; 64 << 10]);
-
-/// A longer buffer is not kept for the next request.
-const BOUNCE_BYTES_KEPT: usize = 256 << 10;
 
 /// Which ring of which disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RingKey {
     pub(crate) disk: usize,
     pub(crate) queue: usize,
+}
+
+/// What is being done for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// What it asks for.
+    Asked,
+    /// Zeroes are written, because nothing better is known to the file system or disk.
+    Zeroing,
+    /// What was zeroed is made durable.
+    Syncing,
+    /// The disk is told to forget, because it cannot do that by zeroing.
+    Trimming,
 }
 
 /// One request. Its lists are kept for the next one in the same slot.
@@ -31,10 +37,13 @@ pub(super) struct Slot {
     /// Held, so that what the pieces name stays mapped until the kernel is done with it. None while the slot is free.
     pub(super) memory: Option<Lease>,
     pub(super) operation: Operation,
+    /// As the guest made it.
+    pub(super) whole: Request,
+    /// The part of it that the scheduler has, or the disk. Parts come one after the other.
     pub(super) request: Request,
-    /// The scheduler sent it and is told when it completes.
+    /// The scheduler sends it and is told when it completes.
     pub(super) is_scheduled: bool,
-    /// When it was given to the disk.
+    /// When its first part was given to the disk.
     pub(super) sent: Nanos,
     /// What the clock of the host's disk said then.
     pub(super) begun: u64,
@@ -44,14 +53,8 @@ pub(super) struct Slot {
     pub(super) is_tagged: bool,
     /// Where its data lies in the guest's memory.
     pub(super) pieces: Vec<iovec>,
-    /// What the kernel is given: the pieces, or the bounce buffer, less what is done.
-    given: Vec<iovec>,
-    given_first: usize,
-    bounce: Vec<u8>,
-    bounce_start: usize,
-    is_bounced: bool,
-    is_zeroing: bool,
-    done_bytes: u64,
+    given: Given,
+    stage: Stage,
 }
 
 impl Slot {
@@ -62,6 +65,7 @@ impl Slot {
             status: GuestAddress(0),
             memory: None,
             operation: Operation::Flush,
+            whole: request,
             request,
             is_scheduled: false,
             sent: Nanos::ZERO,
@@ -69,134 +73,136 @@ impl Slot {
             allowed: Nanos::ZERO,
             is_tagged: false,
             pieces: Vec::new(),
-            given: Vec::new(),
-            given_first: 0,
-            bounce: Vec::new(),
-            bounce_start: 0,
-            is_bounced: false,
-            is_zeroing: false,
-            done_bytes: 0,
+            given: Given::default(),
+            stage: Stage::Asked,
         }
     }
 
-    /// Zeroes are written, because nothing better is known to the file system or disk.
-    pub(super) fn is_zeroing(&self) -> bool {
-        self.is_zeroing
+    /// Takes a request of the guest's; its first part.
+    pub(super) fn take(&mut self, operation: Operation, whole: Request) -> Request {
+        (self.operation, self.whole, self.stage) = (operation, whole, Stage::Asked);
+        self.request = self.part_from(whole.offset_bytes, whole.arrived);
+        self.request
     }
 
-    /// Bytes that a read or write moves.
+    /// Goes on to the next part; none where there is no more.
+    pub(super) fn next_part(&mut self, now: Nanos) -> Option<Request> {
+        if !self.has_next_part() {
+            return None;
+        }
+        self.request = self.part_from(self.request.end_bytes(), now);
+        Some(self.request)
+    }
+
+    pub(super) fn has_next_part(&self) -> bool {
+        self.request.end_bytes() < self.whole.end_bytes()
+    }
+
+    fn part_from(&self, offset_bytes: u64, arrived: Nanos) -> Request {
+        let left = (self.whole.end_bytes() - offset_bytes) as u32;
+        let length_bytes = match self.operation {
+            Operation::Read { .. } | Operation::Write { .. } | Operation::WriteZeroes { .. } => {
+                left.min(PART_BYTES_MAX)
+            }
+            Operation::Flush | Operation::Discard { .. } | Operation::GetId => left,
+        };
+        Request { offset_bytes, length_bytes, arrived, ..self.whole }
+    }
+
+    /// Whether the kernel says of it how many bytes it moved.
+    pub(super) fn is_transfer(&self) -> bool {
+        match self.operation {
+            Operation::Read { .. } | Operation::Write { .. } => true,
+            Operation::WriteZeroes { .. } => self.stage == Stage::Zeroing,
+            Operation::Flush | Operation::Discard { .. } | Operation::GetId => false,
+        }
+    }
+
+    /// What it zeroed has to be made durable before it is answered. Written zeroes are, but for what an earlier part did otherwise.
+    pub(super) fn must_sync(&self, is_durable: bool) -> bool {
+        is_durable && matches!(self.operation, Operation::WriteZeroes { .. }) && self.stage != Stage::Syncing
+    }
+
+    pub(super) fn begin_to_sync(&mut self) {
+        self.stage = Stage::Syncing;
+    }
+
+    /// Bytes that it moves, or zeroes: that is a write, since many a disk can do it in no other way.
     pub(super) fn data_bytes(&self) -> u64 {
         match self.operation {
-            Operation::Read { .. } | Operation::Write { .. } => u64::from(self.request.length_bytes),
-            Operation::WriteZeroes { length_bytes, .. } => length_bytes,
+            Operation::Read { .. } | Operation::Write { .. } | Operation::WriteZeroes { .. } => {
+                u64::from(self.whole.length_bytes)
+            }
             Operation::Flush | Operation::Discard { .. } | Operation::GetId => 0,
         }
     }
 
-    /// Its bytes, if it is a read or a write of the guest's.
+    /// Its bytes, if it is a read or a write.
     pub(super) fn transfer_bytes(&self) -> Option<u64> {
-        matches!(self.operation, Operation::Read { .. } | Operation::Write { .. }).then(|| self.data_bytes())
+        Some(self.data_bytes()).filter(|bytes| *bytes > 0)
     }
 
-    /// Makes the list for the kernel: of the guest's own memory where direct I/O can reach it, else of a buffer that fits.
-    pub(super) fn prepare(&mut self, memory_alignment: usize, block_bytes: u32) {
-        self.given.clear();
-        self.given_first = 0;
-        self.done_bytes = 0;
-        self.is_zeroing = false;
-        let block = if memory_alignment > 1 { block_bytes as usize } else { 1 };
-        let fits = |piece: &iovec| {
-            (piece.iov_base as usize).is_multiple_of(memory_alignment) && piece.iov_len.is_multiple_of(block)
-        };
-        self.is_bounced = !self.pieces.iter().all(fits);
-        if !self.is_bounced {
-            self.given.extend_from_slice(&self.pieces);
-            return;
+    /// Finds the memory of the present part.
+    pub(super) fn prepare(&mut self, to: Alignment) {
+        let length = self.request.length_bytes as usize;
+        if self.stage == Stage::Zeroing {
+            return self.given.prepare_zeroes(length);
         }
-        let length = self.pieces.iter().map(|piece| piece.iov_len).sum::<usize>();
-        self.bounce.resize(length + memory_alignment, 0);
-        self.bounce_start = self.bounce.as_ptr().align_offset(memory_alignment);
-        let mut target = self.bounce[self.bounce_start..].as_mut_ptr();
-        self.given.push(iovec { iov_base: target.cast(), iov_len: length });
-        if matches!(self.operation, Operation::Write { .. }) {
-            for piece in &self.pieces {
-                // SAFETY: the pieces were located in memory that is mapped as long as `memory`, the buffer is as long as all of
-                // them, and the two are apart. The guest may write meanwhile: then bytes of both are written, as on any disk.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(piece.iov_base.cast::<u8>(), target, piece.iov_len);
-                    target = target.add(piece.iov_len);
-                }
-            }
-        }
+        let from = (self.request.offset_bytes - self.whole.offset_bytes) as usize;
+        let is_write = matches!(self.operation, Operation::Write { .. });
+        self.given.prepare(&self.pieces, from, length, to, is_write);
     }
 
-    /// A write-zeroes request becomes a write of zeroes.
-    pub(super) fn prepare_zeroes(&mut self, length_bytes: u64) {
-        self.given.clear();
-        self.given_first = 0;
-        self.done_bytes = 0;
-        self.is_zeroing = true;
-        let mut left = length_bytes as usize;
-        while left > 0 {
-            let now = left.min(ZEROES.0.len());
-            self.given.push(iovec { iov_base: ZEROES.0.as_ptr().cast_mut().cast(), iov_len: now });
-            left -= now;
+    /// A discard becomes an order to the disk itself; false where it is one.
+    pub(super) fn begin_to_trim(&mut self) -> bool {
+        let is_new = matches!(self.operation, Operation::Discard { .. }) && self.stage == Stage::Asked;
+        if is_new {
+            self.stage = Stage::Trimming;
         }
+        is_new
+    }
+
+    /// A write-zeroes request becomes a write of zeroes; false where it is one.
+    pub(super) fn begin_to_zero(&mut self) -> bool {
+        let is_new = matches!(self.operation, Operation::WriteZeroes { .. }) && self.stage == Stage::Asked;
+        if is_new {
+            self.stage = Stage::Zeroing;
+            self.given.prepare_zeroes(self.request.length_bytes as usize);
+        }
+        is_new
     }
 
     /// What the kernel is to do now. Direct discards and zeroes fail where the file system or disk knows neither.
     pub(super) fn action(&self, is_durable: bool) -> Action {
         const KEEP: i32 = libc::FALLOC_FL_KEEP_SIZE;
-        let pieces = |offset_bytes| {
-            let given = &self.given[self.given_first..];
-            Pieces { first: given.as_ptr(), count: given.len() as u32, offset: offset_bytes + self.done_bytes }
-        };
-        match self.operation {
-            Operation::Read { offset_bytes } => Action::Read(pieces(offset_bytes)),
-            Operation::Write { offset_bytes } => Action::Write(pieces(offset_bytes), is_durable),
-            Operation::WriteZeroes { offset_bytes, .. } if self.is_zeroing => {
-                Action::Write(pieces(offset_bytes), is_durable)
+        let Request { offset_bytes: offset, length_bytes, .. } = self.request;
+        let length = u64::from(length_bytes);
+        let pieces = || self.given.pieces(offset);
+        match (self.operation, self.stage) {
+            // A serial number is told without the disk.
+            (Operation::Flush | Operation::GetId, _) | (_, Stage::Syncing) => Action::Sync,
+            (Operation::Read { .. }, _) => Action::Read(pieces()),
+            (Operation::Write { .. }, _) | (Operation::WriteZeroes { .. }, Stage::Zeroing) => {
+                Action::Write(pieces(), is_durable)
             }
-            Operation::WriteZeroes { offset_bytes: offset, length_bytes: length, may_unmap } => {
+            (Operation::WriteZeroes { may_unmap, .. }, Stage::Asked | Stage::Trimming) => {
                 let how = if may_unmap { libc::FALLOC_FL_PUNCH_HOLE } else { libc::FALLOC_FL_ZERO_RANGE };
                 Action::Allocate { mode: how | KEEP, offset, length }
             }
-            Operation::Discard { offset_bytes: offset, length_bytes: length } => {
+            (Operation::Discard { .. }, Stage::Trimming) => Action::Discard { offset, length },
+            (Operation::Discard { .. }, Stage::Asked | Stage::Zeroing) => {
                 Action::Allocate { mode: libc::FALLOC_FL_PUNCH_HOLE | KEEP, offset, length }
             }
-            // A serial number is told without the disk.
-            Operation::Flush | Operation::GetId => Action::Sync,
         }
     }
 
-    /// So many bytes more were moved; whether that is all of them.
-    pub(super) fn moved(&mut self, mut bytes: usize) -> bool {
-        self.done_bytes += bytes as u64;
-        while let Some(piece) = self.given.get_mut(self.given_first) {
-            if bytes < piece.iov_len {
-                piece.iov_base = piece.iov_base.cast::<u8>().wrapping_add(bytes).cast();
-                piece.iov_len -= bytes;
-                return false;
-            }
-            bytes -= piece.iov_len;
-            self.given_first += 1;
+    /// So many bytes more were moved; whether that is all of the part. Then the guest has what was read.
+    pub(super) fn moved(&mut self, bytes: usize) -> bool {
+        let is_all = self.given.moved(bytes);
+        if is_all && matches!(self.operation, Operation::Read { .. }) {
+            self.given.deliver();
         }
-        true
-    }
-
-    /// A read that went into the bounce buffer goes to the guest.
-    pub(super) fn deliver(&mut self) {
-        if !self.is_bounced || !matches!(self.operation, Operation::Read { .. }) {
-            return;
-        }
-        let mut source = self.bounce[self.bounce_start..].as_ptr();
-        for piece in &self.pieces {
-            // SAFETY: as in `prepare`, the other way.
-            unsafe {
-                std::ptr::copy_nonoverlapping(source, piece.iov_base.cast::<u8>(), piece.iov_len);
-                source = source.add(piece.iov_len);
-            }
-        }
+        is_all
     }
 }
 
@@ -229,10 +235,57 @@ impl Slots {
     pub(super) fn release(&mut self, number: u32) {
         if let Some(slot) = self.slots.get_mut(number as usize) {
             slot.memory = None;
-            if slot.bounce.capacity() > BOUNCE_BYTES_KEPT {
-                slot.bounce = Vec::new();
-            }
+            slot.given.release();
             self.free.push(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Alignment, Slot};
+    use crate::request::{Operation, PART_BYTES_MAX};
+    use crate::transfer::Action;
+    use minerva_blocksched::{FlowId, Kind, Request, RequestId};
+    use minerva_model::Nanos;
+
+    const PART: u32 = PART_BYTES_MAX;
+
+    fn request(kind: Kind, length_bytes: u32) -> Request {
+        Request {
+            id: RequestId(0),
+            flow: FlowId(0),
+            kind,
+            sync: true,
+            tag: None,
+            offset_bytes: 4096,
+            length_bytes,
+            arrived: Nanos(5),
+        }
+    }
+
+    #[test]
+    fn zeroes_are_durable_before_they_are_answered_where_each_write_is() {
+        let operation = Operation::WriteZeroes { offset_bytes: 4096, length_bytes: 0, may_unmap: false };
+        for is_durable in [true, false] {
+            let mut slot = Slot::free(request(Kind::Write, 0));
+            let mut part = slot.take(operation, request(Kind::Write, 2 * PART + 512));
+            let mut lengths = vec![part.length_bytes];
+            while let Some(next) = slot.next_part(Nanos(9)) {
+                assert_eq!(next.offset_bytes, part.end_bytes());
+                part = next;
+                lengths.push(part.length_bytes);
+                slot.prepare(Alignment { memory: 512, block_bytes: 512 });
+                assert!(
+                    matches!(slot.action(is_durable), Action::Allocate { length, .. } if length == u64::from(part.length_bytes))
+                );
+            }
+            assert_eq!((lengths, slot.whole.arrived), (vec![PART, PART, 512], Nanos(5)));
+            assert_eq!(slot.must_sync(is_durable), is_durable);
+            slot.begin_to_sync();
+            assert!(
+                matches!(slot.action(is_durable), Action::Sync) && !slot.must_sync(is_durable) && !slot.is_transfer()
+            );
         }
     }
 }

@@ -4,14 +4,14 @@
 
 use minerva_blk::tag::TagBounds;
 use minerva_blk::{
-    ContractTerms, Image, ImageOptions, PhysicalDisk, Resumption, Server, TransferKind, VmDisk, VmTerms,
+    ContractTerms, Failure, Image, ImageOptions, PhysicalDisk, Resumption, Server, TransferKind, VmDisk, VmTerms,
 };
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
 use minerva_model::Nanos;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// One VM disk of a test.
 pub(crate) struct TestDisk {
@@ -29,6 +29,13 @@ pub(crate) struct Bench {
     pub(crate) server: Option<Server>,
     /// The name of its worker's thread.
     pub(crate) worker: String,
+}
+
+/// What was told of what images failed, of all servers of one program.
+pub(crate) static FAILURES_TOLD: Mutex<Vec<Failure>> = Mutex::new(Vec::new());
+
+fn tell_failure(_disk: &str, failure: Failure) {
+    FAILURES_TOLD.lock().unwrap().push(failure);
 }
 
 /// Tests of one program run beside each other.
@@ -72,6 +79,7 @@ impl Bench {
             terms: terms(disk.parameters, disk.contract),
             queues: disk.queues,
             tell_hang_up: |_, _| {},
+            tell_failure,
         });
         let server = Some(Server::start(&[physical], disks.collect()).unwrap());
         Self { folder, server, worker: format!("blk-{name}") }
@@ -92,6 +100,7 @@ impl Bench {
                 terms: terms(FlowParameters::default(), None),
                 queues: 3,
                 tell_hang_up: |_, _| {},
+                tell_failure,
             };
             resumption.add(next, disk).unwrap();
         }
