@@ -6,6 +6,7 @@
 
 use crate::disk::contract_of;
 use anyhow::{Context, bail};
+use minerva_blk::request::PART_BYTES_MAX;
 use minerva_blocksched::{Admission, Applicant, Capacity, Feasibility, SchedulerName, ServiceTimes, UNIT_BYTES, admit};
 use minerva_model::{DiskSettings, Nanos};
 use minerva_sim_device::{Kind, Profile, Site, measure, profile, profile_names};
@@ -72,8 +73,8 @@ fn admission<'a>(
     disks: &[&'a DiskSettings],
 ) -> Option<(Admission, Vec<&'a str>)> {
     let discipline = scheduler.entry().discipline?;
-    let (with, without): (Vec<&DiskSettings>, Vec<&DiskSettings>) =
-        disks.iter().copied().partition(|disk| disk.terms.rate_bytes_per_second.is_some());
+    let with: Vec<&DiskSettings> =
+        disks.iter().copied().filter(|disk| disk.terms.rate_bytes_per_second.is_some()).collect();
     if with.is_empty() {
         return None;
     }
@@ -86,7 +87,8 @@ fn admission<'a>(
     let capacity = Capacity {
         greatest: times(measured.unit_ns_max, measured.seek_max),
         mean: times(measured.unit_ns_mean, measured.seek_mean),
-        background_units_max: without.iter().map(|disk| units(disk)).max().unwrap_or(0),
+        // Whatever is said of others, a guest may send longer requests, of which the disk gets a part at a time.
+        background_units_max: if disks.len() > 1 { u64::from(PART_BYTES_MAX / UNIT_BYTES) } else { 0 },
     };
     let applicants = disks.iter().zip(&measured.unit_ns_least);
     let applicants: Vec<Applicant> =
@@ -162,6 +164,18 @@ mod tests {
         greedy[0].terms.force = true;
         assert_eq!(judged(SchedulerName::Htbs, &greedy), Ok(()));
         assert_eq!(judged(SchedulerName::Bfq, &greedy), Ok(()), "which keeps none");
+    }
+
+    /// Whatever the operator says of another guest's requests, that guest may send longer ones, of which the disk gets a part at a time.
+    #[test]
+    fn others_are_reckoned_with_the_longest_that_the_disk_gets_of_them() {
+        let mut promised = disk(0, 1_000_000);
+        (promised.terms.burst_bytes, promised.terms.delay) = (64 << 10, Nanos::from_millis(32));
+        assert_eq!(judged(SchedulerName::Pclock, std::slice::from_ref(&promised)), Ok(()));
+        let mut other = disk(1, 1);
+        (other.terms.rate_bytes_per_second, other.terms.request_bytes) = (None, 4096);
+        let why = judged(SchedulerName::Pclock, &[promised, other]).unwrap_err();
+        assert!(why.contains("doubtful"), "{why}");
     }
 
     #[test]
