@@ -18,6 +18,7 @@ pub(crate) mod makespan;
 mod noisy_neighbour;
 mod rise;
 mod undo_bites;
+mod vm_aggregate;
 mod vm_contracts;
 mod vm_mix;
 mod vm_tags;

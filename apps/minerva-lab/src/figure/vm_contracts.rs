@@ -1,6 +1,6 @@
 //! `minerva-lab figure vm-contracts`: four synchronous readers (Rocha and Bona, HTBS), each in a guest of its own.
 
-use super::{Line, drawn_seed};
+use super::{Line, drawn_seed, vm_aggregate};
 use crate::signals;
 use crate::vm::Programs;
 use crate::vm::contracts::Scene;
@@ -20,7 +20,11 @@ struct Fared {
 pub(super) fn run(arguments: &VmContractsArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     let programs = Programs::prepare(&arguments.output)?;
-    let scene = Scene::four_jobs(u32::try_from(arguments.block).context("a block must be shorter than 4 GiB")?);
+    let block = u32::try_from(arguments.block).context("a block must be shorter than 4 GiB")?;
+    if !arguments.readers.is_empty() {
+        return vm_aggregate::run(arguments, block, &programs, &interrupted);
+    }
+    let scene = Scene::four_jobs(block);
     let mut random = fastrand::Rng::with_seed(drawn_seed(arguments.seed));
     let mut all: Vec<Fared> = arguments.arm.iter().map(|arm| Fared::new(arm)).collect();
     for number in 1..=arguments.runs {
