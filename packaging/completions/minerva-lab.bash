@@ -1132,7 +1132,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__vm__subcmd__contracts)
-            opts="-h --profile --arm --block --seconds --runs --seed --logs --json --binaries --minervad --help"
+            opts="-h --profile --arm --block --seconds --runs --readers --seed --logs --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1155,6 +1155,10 @@ _minerva__lab() {
                     return 0
                     ;;
                 --runs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --readers)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1193,7 +1197,7 @@ _minerva__lab() {
                     return 0
                     ;;
                 --arm)
-                    COMPREPLY=($(compgen -W "htbs noop pclock kernel-bfq" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "htbs noop pclock mclock kernel-bfq qemu-throttle" -- "${cur}"))
                     return 0
                     ;;
                 --seconds)
@@ -1228,7 +1232,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__vm__subcmd__tags)
-            opts="-h --profile --block --depth --tag-depth --seconds --runs --logs --no-kernel --seed --json --binaries --minervad --help"
+            opts="-h --profile --block --depth --access --tag-depth --seconds --runs --logs --no-kernel --seed --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1244,6 +1248,10 @@ _minerva__lab() {
                     ;;
                 --depth)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --access)
+                    COMPREPLY=($(compgen -W "read write" -- "${cur}"))
                     return 0
                     ;;
                 --tag-depth)

@@ -316,6 +316,7 @@ qemu-throttle\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l block -d 'Request size' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l seconds -d 'Seconds to measure in each run, after the first second' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l runs -d 'Runs of each arm' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l readers -d 'Judge what so many sequential readers with equal contracts have together, in place of the four readers: under htbs at least twice what they have under pclock, and 95 % of what the kernel\'s BFQ gives. In each run each of the three is measured once' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l seed -d 'Seed of the order; by default a random one, which is printed' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l logs -d 'Write the server\'s log of each run to ARM-RUN.csv in this folder' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l binaries -d 'Folder of minervad and minerva-ctl; by default they are searched for beside this program, then in PATH' -r -F
@@ -326,7 +327,9 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-mix" -l arm -d 'Schedulers of the guests\' requests. Each is measured once in each run, in random order' -r -f -a "htbs\t''
 noop\t''
 pclock\t''
-kernel-bfq\t''"
+mclock\t''
+kernel-bfq\t''
+qemu-throttle\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-mix" -l seconds -d 'Seconds to measure in each run, after the first second' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-mix" -l runs -d 'Runs of each arm in guests. 0 for the simulator only' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-mix" -l seed -d 'Seed of the order and of the simulator; by default a random one, which is printed' -r
@@ -338,6 +341,8 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l profile -d 'Profile of the disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l block -d 'Request size' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l depth -d 'Requests that each program has in flight' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l access -d 'What the programs do, at random places and past their guests\' page caches' -r -f -a "read\t''
+write\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l tag-depth -d 'Requests that `tag` has at the disk at once; by default it chooses' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l seconds -d 'Seconds to measure in each run, after the first second' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l runs -d 'Runs of each arm' -r

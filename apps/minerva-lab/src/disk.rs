@@ -31,6 +31,7 @@ fn own(arguments: &CreateArguments) -> anyhow::Result<()> {
         elevator: arguments.elevator.clone(),
         backing: arguments.backing.clone(),
         queue_depth: arguments.queue_depth,
+        has_partitions: false,
         seed: arguments.seed,
     })?;
     if arguments.json {

@@ -43,6 +43,7 @@ fn operation(spec: &WorkloadSpec) -> Operation {
             OperationAccess::SequentialWrite
         }
         Access::RandomRead => OperationAccess::RandomRead,
+        Access::RandomWrite => OperationAccess::RandomWrite,
     };
     Operation { access, ..Operation::of_bytes(spec.bytes.unwrap_or(spec.region_bytes)) }
 }

@@ -1,7 +1,7 @@
 //! The options of what is measured with real guests.
 
 use crate::options::{Output, parse_size};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
@@ -36,6 +36,13 @@ pub(crate) struct VmContractsArguments {
     pub(crate) output: Output,
 }
 
+/// What programs with priorities do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TagsAccess {
+    Read,
+    Write,
+}
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VmTagsArguments {
     /// Profile of the disk to emulate.
@@ -47,6 +54,9 @@ pub(crate) struct VmTagsArguments {
     /// Requests that each program has in flight.
     #[arg(long, default_value_t = 8)]
     pub(crate) depth: u32,
+    /// What the programs do, at random places and past their guests' page caches.
+    #[arg(long, value_enum, default_value_t = TagsAccess::Read)]
+    pub(crate) access: TagsAccess,
     /// Requests that `tag` has at the disk at once; by default it chooses.
     #[arg(long)]
     pub(crate) tag_depth: Option<u32>,

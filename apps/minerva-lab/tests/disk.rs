@@ -94,6 +94,26 @@ fn a_disk_serves_every_request_at_the_models_pace_and_goes_without_a_trace() {
     assert!(!fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&spec.name));
 }
 
+/// Guests that write have a part of the disk each, which one elevator orders.
+#[test]
+fn partitions_are_parts_of_the_disk_and_go_with_it() {
+    if skipped() {
+        return;
+    }
+    let disk = Disk::create(&DiskSpec { has_partitions: true, ..small("partition", SSD) }).unwrap();
+    let parts = [1, 2].map(|number: u32| disk.partition(number, u64::from(number) << 24, 16 << 20).unwrap());
+    let before = disk.statistics().model;
+    for (part, depth) in parts.iter().zip([1, 4]) {
+        let job = WorkloadSpec { region_bytes: 16 << 20, depth, ..job(part, Access::RandomWrite, 1 << 20) };
+        perform(&job, &Cancel::default()).unwrap();
+    }
+    assert_eq!(disk.statistics().model.write_bytes - before.write_bytes, 2 << 20);
+    let beyond = WorkloadSpec { region_start: 16 << 20, ..job(&parts[0], Access::RandomWrite, 1 << 20) };
+    assert!(perform(&beyond, &Cancel::default()).is_err(), "the other's part is out of reach");
+    drop(disk);
+    assert!(parts.iter().all(|part| !part.exists()));
+}
+
 #[test]
 fn a_backing_file_keeps_the_contents() {
     if skipped() {

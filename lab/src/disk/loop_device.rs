@@ -31,7 +31,9 @@ impl LoopDevice {
     ///
     /// The descriptor gets a high number: a process that is killed closes its descriptors in ascending order, and the
     /// FUSE connection must go before the device, whose last close waits for dirty pages that nobody would serve.
-    pub(crate) fn attach(file: impl AsFd, backing: &Path) -> Result<Self> {
+    ///
+    /// Partitions go with the device where it may have some.
+    pub(crate) fn attach(file: impl AsFd, backing: &Path, has_partitions: bool) -> Result<Self> {
         let control = rustix::fs::open(CONTROL, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).at("open", CONTROL)?;
         for _ in 0..ATTEMPTS {
             let number = free_number(&control).at("find a free loop device through", CONTROL)?;
@@ -39,7 +41,7 @@ impl LoopDevice {
             let low = rustix::fs::open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).at("open", &path)?;
             let descriptor = rustix::io::fcntl_dupfd_cloexec(&low, DESCRIPTOR_MIN).at("hold open", &path)?;
             drop(low);
-            match configure(&descriptor, file.as_fd(), backing) {
+            match configure(&descriptor, file.as_fd(), backing, has_partitions) {
                 Ok(()) => return Ok(Self { descriptor: Some(descriptor), number, path }),
                 Err(Errno::BUSY) => {}
                 Err(error) => return Err(error).at("attach", &path),
@@ -138,12 +140,15 @@ fn free_number(control: impl AsFd) -> rustix::io::Result<u32> {
     unsafe { ioctl::ioctl(control, GetFree) }
 }
 
-fn configure(device: impl AsFd, file: impl AsFd, backing: &Path) -> rustix::io::Result<()> {
+fn configure(device: impl AsFd, file: impl AsFd, backing: &Path, has_partitions: bool) -> rustix::io::Result<()> {
     // SAFETY: `loop_config` is plain integers and arrays of them, for which all zeros is valid and means "default".
     let mut config: raw::loop_config = unsafe { core::mem::zeroed() };
     config.fd = file.as_fd().as_raw_fd() as u32;
     config.block_size = 512;
     config.info.lo_flags = raw::LO_FLAGS_DIRECT_IO as u32 | raw::LO_FLAGS_AUTOCLEAR as u32;
+    if has_partitions {
+        config.info.lo_flags |= raw::LO_FLAGS_PARTSCAN as u32;
+    }
     // The name is only for people who run `losetup`; the last byte stays zero.
     let name = backing.as_os_str().as_encoded_bytes();
     for (to, from) in config.info.lo_file_name.iter_mut().zip(name.iter().take(63)) {

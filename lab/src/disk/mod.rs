@@ -8,6 +8,7 @@ mod claim;
 mod control;
 mod file_system;
 mod loop_device;
+mod partition;
 mod queue;
 mod served;
 mod service;
@@ -56,6 +57,8 @@ pub struct DiskSpec {
     pub backing: Option<PathBuf>,
     /// Requests the disk takes at once, if fewer than the profile's.
     pub queue_depth: Option<u32>,
+    /// Whether it can have partitions; the kernel looks for some at its start then.
+    pub has_partitions: bool,
     /// Seed of whatever in the model is random.
     pub seed: u64,
 }
@@ -70,6 +73,7 @@ impl DiskSpec {
             elevator: "bfq".to_owned(),
             backing: None,
             queue_depth: None,
+            has_partitions: false,
             seed: 1,
         }
     }
@@ -113,7 +117,7 @@ impl Disk {
         let device_thread = DeviceThread::spawn(Service::new(model))?;
         let served = Served { device: device_thread.messages.clone(), size_bytes, backing };
         let mounted = Mounted::mount(served, &claim.mount_point(), &spec.name)?;
-        let loop_device = attach(&claim.mount_point().join(FILE_NAME))?;
+        let loop_device = attach(&claim.mount_point().join(FILE_NAME), spec.has_partitions)?;
         let queue = BlockQueue::new(&loop_device.name());
         queue.write("rotational", if rotational { "1" } else { "0" })?;
         queue.set_elevator(&spec.elevator)?;
@@ -220,10 +224,10 @@ fn open_backing(path: &Path, size_bytes: u64) -> Result<File> {
     Ok(file)
 }
 
-fn attach(file: &Path) -> Result<LoopDevice> {
+fn attach(file: &Path, has_partitions: bool) -> Result<LoopDevice> {
     let opened =
         rustix::fs::open(file, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty()).at("open", file)?;
-    let device = LoopDevice::attach(&opened, file)?;
+    let device = LoopDevice::attach(&opened, file, has_partitions)?;
     if !device.is_direct() {
         loop_device::set_direct(&device)?;
     }

@@ -37,12 +37,25 @@ pub(super) fn add_vhost_user_disks(command: &mut Command, sockets: &[PathBuf]) {
     }
 }
 
-/// Block devices of the host, each with its limit.
-pub(super) fn add_host_disks(command: &mut Command, disks: &[(PathBuf, Option<u64>)]) {
-    for (number, (device, limit)) in disks.iter().enumerate() {
-        let device = device.to_string_lossy().replace(',', ",,");
+/// A block device of the host, past its page cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostDisk {
+    /// Which.
+    pub device: PathBuf,
+    /// Bytes a second that QEMU lets the guest have; none, and 0, for no limit.
+    pub limit_bytes_per_second: Option<u64>,
+    /// The guest may not write it.
+    pub is_read_only: bool,
+}
+
+/// Block devices of the host.
+pub(super) fn add_host_disks(command: &mut Command, disks: &[HostDisk]) {
+    for (number, disk) in disks.iter().enumerate() {
+        let device = disk.device.to_string_lossy().replace(',', ",,");
+        let limit = disk.limit_bytes_per_second;
         let limit = limit.map_or_else(String::new, |bytes| format!(",throttling.bps-total={bytes}"));
-        let drive = format!("if=none,id=host{number},format=raw,cache=none,aio=native,readonly=on");
+        let read_only = if disk.is_read_only { "on" } else { "off" };
+        let drive = format!("if=none,id=host{number},format=raw,cache=none,aio=native,readonly={read_only}");
         command.arg("-drive").arg(format!("{drive}{limit},file={device}"));
         command.arg("-device").arg(format!("virtio-blk-pci,drive=host{number},num-queues=1"));
     }

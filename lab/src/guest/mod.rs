@@ -30,6 +30,7 @@ mod modules;
 mod program;
 mod vsock;
 
+pub use arguments::HostDisk;
 pub use error::GuestError;
 pub use kernel::GuestKernel;
 pub use lossy_disk::{LossyDisk, PowerCut};
@@ -80,7 +81,7 @@ pub struct GuestBuilder<'a> {
     disks_mib: Vec<u64>,
     lossy_disks: Vec<PathBuf>,
     vhost_user_disks: Vec<PathBuf>,
-    host_disks: Vec<(PathBuf, Option<u64>)>,
+    host_disks: Vec<HostDisk>,
     shared_directories: Vec<(String, PathBuf)>,
     vsock: Option<PathBuf>,
     is_networked: bool,
@@ -163,10 +164,9 @@ impl<'a> GuestBuilder<'a> {
         self
     }
 
-    /// A block device of the host, past its page cache and only read, with a limit in bytes a second where one is given; it comes
-    /// after those of [`GuestBuilder::lossy_disk`].
-    pub fn host_disk(mut self, device: impl Into<PathBuf>, limit_bytes_per_second: Option<u64>) -> Self {
-        self.host_disks.push((device.into(), limit_bytes_per_second));
+    /// A block device of the host; it comes after those of [`GuestBuilder::lossy_disk`].
+    pub fn host_disk(mut self, disk: HostDisk) -> Self {
+        self.host_disks.push(disk);
         self
     }
 

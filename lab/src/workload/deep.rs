@@ -1,4 +1,4 @@
-//! Reads with several requests of one process under way, through io_uring. Threads would each have a queue of their own in BFQ;
+//! Reads and writes with several requests of one process under way, through io_uring. Threads would each have a queue of their own in BFQ;
 //! requests of one ring come from one process, as those of a program with asynchronous I/O do.
 
 use super::buffer::AlignedBuffer;
@@ -23,7 +23,7 @@ struct Slot {
 }
 
 /// The ring, and what is under way in it.
-struct Reads<'a> {
+struct Requests<'a> {
     spec: &'a WorkloadSpec,
     file: &'a OwnedFd,
     ring: IoUring,
@@ -33,19 +33,20 @@ struct Reads<'a> {
     under_way: u32,
     places: Offsets,
     recorder: Recorder,
-    /// Bytes asked for, and those that came.
+    /// Bytes asked for, and those that were moved.
     asked: u64,
     done: u64,
 }
 
-/// Reads what `spec` says, `spec.depth` requests at once, until it is done or cancelled. Each whole block counts when it is there.
+/// Reads or writes what `spec` says, `spec.depth` requests at once, until it is done or cancelled. Each whole block counts when it is
+/// done.
 pub(super) fn perform(
     spec: &WorkloadSpec,
     file: &OwnedFd,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<Finished> {
-    let mut reads = Reads::new(spec, file)?;
+    let mut requests = Requests::new(spec, file)?;
     let started = boottime();
     let (mut ended, mut reported) = (started, started);
     progress(Progress { at: started, bytes: 0 })?;
@@ -53,31 +54,31 @@ pub(super) fn perform(
     let mut failure: Option<LabError> = None;
     loop {
         if failure.is_none() {
-            failure = reads.fill(cancel).err();
+            failure = requests.fill(cancel).err();
         }
-        if reads.under_way == 0 {
+        if requests.under_way == 0 {
             break;
         }
-        if let Err(error) = reads.wait() {
-            reads.abandon();
+        if let Err(error) = requests.wait() {
+            requests.abandon();
             return Err(error);
         }
         let now = boottime();
-        failure = reads.take_completed(now).err().or(failure);
+        failure = requests.take_completed(now).err().or(failure);
         ended = now;
         if now.since(reported) >= PROGRESS_EVERY {
             reported = now;
-            failure = failure.or(progress(Progress { at: now, bytes: reads.done }).err());
+            failure = failure.or(progress(Progress { at: now, bytes: requests.done }).err());
         }
     }
     if let Some(failure) = failure {
         return Err(failure);
     }
-    progress(Progress { at: ended, bytes: reads.done })?;
-    Ok(Finished { started, ended, bytes: reads.done, latency: reads.recorder.finish(), checksum: None })
+    progress(Progress { at: ended, bytes: requests.done })?;
+    Ok(Finished { started, ended, bytes: requests.done, latency: requests.recorder.finish(), checksum: None })
 }
 
-impl<'a> Reads<'a> {
+impl<'a> Requests<'a> {
     fn new(spec: &'a WorkloadSpec, file: &'a OwnedFd) -> Result<Self> {
         let slot = |_| {
             let buffer = AlignedBuffer::new(spec.block_bytes as usize);
@@ -103,11 +104,14 @@ impl<'a> Reads<'a> {
             let Some(index) = self.free.pop() else { break };
             let slot = &mut self.slots[index];
             (slot.offset, slot.length, slot.since) = (self.places.next(), self.spec.block_bytes, boottime());
-            let buffer = slot.buffer.bytes().as_mut_ptr();
-            let read = opcode::Read::new(types::Fd(self.file.as_raw_fd()), buffer, slot.length).offset(slot.offset);
+            let (buffer, file) = (slot.buffer.bytes().as_mut_ptr(), types::Fd(self.file.as_raw_fd()));
+            let entry = match self.spec.access.is_write() {
+                true => opcode::Write::new(file, buffer, slot.length).offset(slot.offset).build(),
+                false => opcode::Read::new(file, buffer, slot.length).offset(slot.offset).build(),
+            };
             // SAFETY: the buffer holds `length` bytes, belongs to this request alone until its completion is seen, and outlives
             // it, as `perform` returns only when nothing is under way or the buffers were abandoned. The file stays open as long.
-            let pushed = unsafe { self.ring.submission().push(&read.build().user_data(index as u64)) };
+            let pushed = unsafe { self.ring.submission().push(&entry.user_data(index as u64)) };
             if pushed.is_err() {
                 // It has as many places as there are slots.
                 return Err(LabError::BadPlan(format!("{}: the ring is full", self.spec.tenant)));
@@ -125,7 +129,7 @@ impl<'a> Reads<'a> {
         if again.contains(&error.raw_os_error()) {
             Ok(())
         } else {
-            Err(error).at("wait for the reads from", &self.spec.path)
+            Err(error).at("wait for the requests to", &self.spec.path)
         }
     }
 
@@ -143,14 +147,14 @@ impl<'a> Reads<'a> {
             self.under_way -= 1;
             self.free.push(index);
             match u32::try_from(entry.result()) {
-                Ok(read) if read == slot.length => {
+                Ok(moved) if moved == slot.length => {
                     self.recorder.record(now.since(slot.since));
-                    self.done += u64::from(read);
+                    self.done += u64::from(moved);
                 }
                 Ok(_) => outcome = Err(Error::from(std::io::ErrorKind::UnexpectedEof)),
                 Err(_) => outcome = Err(Error::from_raw_os_error(-entry.result())),
             }
         }
-        outcome.at("read from", &self.spec.path)
+        outcome.at(if self.spec.access.is_write() { "write to" } else { "read from" }, &self.spec.path)
     }
 }

@@ -49,6 +49,8 @@ pub enum Access {
     RandomRead,
     /// Writes from the start of the region on.
     SequentialWrite,
+    /// Writes blocks anywhere in the region.
+    RandomWrite,
     /// Appends a block to a file and syncs it, block by block, through the page cache: what a database does that commits. The
     /// path is that of the file.
     Commit,
@@ -61,6 +63,16 @@ pub enum Access {
 }
 
 impl Access {
+    /// Anywhere in the region.
+    pub const fn is_random(self) -> bool {
+        matches!(self, Self::RandomRead | Self::RandomWrite)
+    }
+
+    /// Changes what is there.
+    pub const fn is_write(self) -> bool {
+        !matches!(self, Self::SequentialRead | Self::RandomRead)
+    }
+
     /// Of a file, and through the page cache.
     pub(crate) const fn is_buffered(self) -> bool {
         matches!(self, Self::Commit | Self::BufferedWrite | Self::WriteAndSync)
@@ -94,7 +106,7 @@ pub struct WorkloadSpec {
     pub region_start: u64,
     /// Length of the region in bytes, at least one block.
     pub region_bytes: u64,
-    /// Requests under way at once; more than one for reads without compute only.
+    /// Requests under way at once; more than one for what goes past the page cache, without compute, only.
     pub depth: u32,
     /// What is done with the data.
     pub compute: Compute,

@@ -1,6 +1,6 @@
 //! Offsets on the disk that a worker touches.
 
-use super::{Access, WorkloadSpec};
+use super::WorkloadSpec;
 
 /// Where the next request goes.
 pub(super) struct Offsets {
@@ -15,7 +15,7 @@ impl Offsets {
     pub(super) fn new(spec: &WorkloadSpec) -> Self {
         let block = u64::from(spec.block_bytes);
         Self {
-            random: (spec.access == Access::RandomRead).then(|| fastrand::Rng::with_seed(spec.seed)),
+            random: spec.access.is_random().then(|| fastrand::Rng::with_seed(spec.seed)),
             start: spec.region_start,
             block,
             blocks: spec.region_bytes / block,
@@ -63,7 +63,11 @@ mod tests {
         let spec = spec();
         let mut places = Offsets::new(&spec);
         assert_eq!([places.next(), places.next(), places.next()], [4096, 4096 + 65536, 4096]);
-        let mut places = Offsets::new(&WorkloadSpec { access: Access::RandomRead, ..spec });
-        assert!((0..100).all(|_| [4096, 4096 + 65536].contains(&places.next())));
+        for access in [Access::RandomRead, Access::RandomWrite] {
+            let mut places = Offsets::new(&WorkloadSpec { access, ..spec.clone() });
+            let all: Vec<u64> = (0..100).map(|_| places.next()).collect();
+            assert!(all.iter().all(|place| [4096, 4096 + 65536].contains(place)), "{all:?}");
+            assert!(all.windows(2).any(|pair| pair[0] == pair[1]), "not one after the other: {all:?}");
+        }
     }
 }

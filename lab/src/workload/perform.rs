@@ -63,8 +63,11 @@ pub fn perform(spec: &WorkloadSpec, cancel: &Cancel) -> Result<Finished> {
 }
 
 fn open_for(spec: &WorkloadSpec) -> Result<OwnedFd> {
-    if spec.depth == 0 || (spec.depth > 1 && (spec.compute != Compute::Nothing || !is_read(spec.access))) {
-        let message = format!("{}: a depth of {} is for reads without compute, from 1", spec.tenant, spec.depth);
+    if spec.depth == 0 || (spec.depth > 1 && (spec.compute != Compute::Nothing || spec.access.is_buffered())) {
+        let message = format!(
+            "{}: a depth of {} is for what goes past the page cache, without compute, from 1",
+            spec.tenant, spec.depth
+        );
         return Err(LabError::BadPlan(message));
     }
     if spec.access.is_buffered() {
@@ -72,10 +75,6 @@ fn open_for(spec: &WorkloadSpec) -> Result<OwnedFd> {
         return rustix::fs::open(&spec.path, flags, Mode::RUSR | Mode::WUSR).at("create", &spec.path);
     }
     open_direct(spec)
-}
-
-const fn is_read(access: Access) -> bool {
-    matches!(access, Access::SequentialRead | Access::RandomRead)
 }
 
 fn open_direct(spec: &WorkloadSpec) -> Result<OwnedFd> {
@@ -92,7 +91,7 @@ fn open_direct(spec: &WorkloadSpec) -> Result<OwnedFd> {
             spec.tenant, spec.region_bytes
         )));
     }
-    let direction = if is_read(spec.access) { OFlags::RDONLY } else { OFlags::WRONLY };
+    let direction = if spec.access.is_write() { OFlags::WRONLY } else { OFlags::RDONLY };
     rustix::fs::open(&spec.path, direction | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty()).at("open", &spec.path)
 }
 
@@ -154,7 +153,7 @@ fn transfer(spec: &WorkloadSpec, file: &OwnedFd, buffer: &mut [u8], offset: u64)
     while done < buffer.len() {
         let at = offset + done as u64;
         let moved = match spec.access {
-            Access::SequentialWrite | Access::BufferedWrite | Access::WriteAndSync => {
+            Access::SequentialWrite | Access::RandomWrite | Access::BufferedWrite | Access::WriteAndSync => {
                 rustix::io::pwrite(file, &buffer[done..], at).at("write to", &spec.path)?
             }
             _ => rustix::io::pread(file, &mut buffer[done..], at).at("read from", &spec.path)?,

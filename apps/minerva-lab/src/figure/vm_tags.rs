@@ -4,7 +4,7 @@ use super::{Line, drawn_seed, median};
 use crate::signals;
 use crate::vm::Programs;
 use crate::vm::tags::Scene;
-use crate::vm_cli::VmTagsArguments;
+use crate::vm_cli::{TagsAccess, VmTagsArguments};
 use anyhow::Context as _;
 use minerva_lab::figure::{VmRun, VmTagged, inversions, judge_tags, proportion_error};
 use minerva_lab::workload::Access;
@@ -40,7 +40,11 @@ pub(super) fn run(arguments: &VmTagsArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     let programs = Programs::prepare(&arguments.output)?;
     let block = u32::try_from(arguments.block).context("a block must be shorter than 4 GiB")?;
-    let scene = Scene::three_guests(Access::RandomRead, arguments.depth, block);
+    let access = match arguments.access {
+        TagsAccess::Read => Access::RandomRead,
+        TagsAccess::Write => Access::RandomWrite,
+    };
+    let scene = Scene::three_guests(access, arguments.depth, block);
     let mut random = fastrand::Rng::with_seed(drawn_seed(arguments.seed));
     let mut arms = vec![(Arm::Tag, Vec::new()), (Arm::None, Vec::new())];
     if !arguments.no_kernel {
@@ -123,10 +127,11 @@ fn line(arguments: &VmTagsArguments, scene: &Scene, arm: Arm, runs: &[Fared], no
         goal: goal.to_owned(),
         met: arm != Arm::Tag || is_good,
         detail: format!(
-            "{name}: of {pairs} pairs in {} runs of {} s, six programs of {} requests of {} KiB at random in three guests on {}{shares}; {:.2} MB/s, {:.3} of none's; guests waited for a processor {:.1} % of the time at most",
+            "{name}: of {pairs} pairs in {} runs of {} s, six programs of {} {} of {} KiB at random in three guests on {}{shares}; {:.2} MB/s, {:.3} of none's; guests waited for a processor {:.1} % of the time at most",
             runs.len(),
             arguments.seconds,
             arguments.depth,
+            if scene.access.is_write() { "writes" } else { "reads" },
             arguments.block / 1024,
             arguments.profile,
             aggregate / 1e6,

@@ -7,7 +7,7 @@ use minerva_blocksched::{
     BuildOptions, Class, Dispatch, FlowId, FlowParameters, GroupId, Request, Scheduler, SchedulerName,
 };
 use minerva_lab::figure::{Record, VmGuest, VmProgress, VmReader, VmRun, VmWaited};
-use minerva_lab::workload::{Access, Progress};
+use minerva_lab::workload::Progress;
 use minerva_model::Nanos;
 use minerva_sim_device::{Media, profile};
 use minerva_sim_workload::{Generator, Loop, Pattern, Pause, Plan};
@@ -99,7 +99,7 @@ fn process(simulation: &Simulation<'_>, index: usize, guest: usize, reader: &VmR
     let level = reader.ioprio.map_or(4, |ioprio| (ioprio & 7) as u8);
     let tag = reader.ioprio.filter(|_| !simulation.is_kernel).map(|ioprio| Priority::of(ioprio, ANY_TAG).tag);
     let plan = Plan {
-        pattern: if reader.access == Access::RandomRead { Pattern::Random } else { Pattern::Sequential },
+        pattern: if reader.access.is_random() { Pattern::Random } else { Pattern::Sequential },
         when: Loop::Closed { depth: reader.depth },
         block_bytes: reader.block_bytes,
         offset_bytes: reader.region_start,

@@ -1,9 +1,9 @@
 //! The guests of one run: each a stock kernel in QEMU with readers that are told nothing but which priority to have.
 
+use super::part::GuestPart;
 use super::{VmArm, VmGuest, VmPlan};
-use crate::disk::DiskInfo;
 use crate::error::{LabError, Result};
-use crate::guest::{Guest, GuestBuilder, GuestOutput};
+use crate::guest::{Guest, GuestBuilder, GuestOutput, HostDisk};
 use crate::priority::hurry;
 use crate::workload::{Appearance, Compute, Progress, Report, TenantCgroup, WorkloadSpec};
 use minerva_model::Nanos;
@@ -32,8 +32,8 @@ pub(super) struct Signs {
 /// Runs one guest until `is_over`, and returns what its readers reported.
 pub(super) fn run(
     plan: &VmPlan<'_>,
-    guest: &VmGuest,
-    disk: (&Path, &DiskInfo),
+    (guest, part): (&VmGuest, &GuestPart),
+    socket: &Path,
     group: &TenantCgroup,
     (signs, is_over): (&Signs, &AtomicBool),
 ) -> Result<Vec<Vec<Progress>>> {
@@ -50,8 +50,8 @@ pub(super) fn run(
         }
         is_over.load(Ordering::Relaxed)
     };
-    let builder = builder(plan, guest, disk, group);
-    let output = builder.run_until_cut(&script(guest), PATIENCE, is_time);
+    let builder = builder(plan, (guest, part), socket, group);
+    let output = builder.run_until_cut(&script(guest, part), PATIENCE, is_time);
     let GuestOutput { stdout, .. } =
         output.map_err(|source| LabError::Guest { name: guest.name.clone(), source: Box::new(source) })?;
     Ok(reports(&stdout, readers))
@@ -59,21 +59,26 @@ pub(super) fn run(
 
 fn builder<'a>(
     plan: &VmPlan<'_>,
-    guest: &VmGuest,
-    (socket, disk): (&Path, &DiskInfo),
+    (guest, part): (&VmGuest, &GuestPart),
+    socket: &Path,
     group: &TenantCgroup,
 ) -> GuestBuilder<'a> {
     let builder = Guest::builder().memory_mib(MEMORY_MIB).with_binary(plan.reader).with_binary(IONICE);
     let builder = builder.cgroup(group.path()).name(guest.name.clone());
+    let host_disk = |limit_bytes_per_second| HostDisk {
+        device: part.device.clone(),
+        limit_bytes_per_second,
+        is_read_only: !part.is_writable,
+    };
     match &plan.arm {
         VmArm::Served(_) => builder.vhost_user_disk(socket),
-        VmArm::KernelBfq => builder.host_disk(&disk.device, None),
-        VmArm::QemuThrottle => builder.host_disk(&disk.device, Some(guest.limit_bytes_per_second)),
+        VmArm::KernelBfq => builder.host_disk(host_disk(None)),
+        VmArm::QemuThrottle => builder.host_disk(host_disk(Some(guest.limit_bytes_per_second))),
     }
 }
 
 /// Starts every reader, with its number before each of its reports, and waits for ever.
-fn script(guest: &VmGuest) -> String {
+fn script(guest: &VmGuest, part: &GuestPart) -> String {
     let mut script = format!("echo {} > /sys/block/vda/queue/scheduler\n", guest.elevator);
     for (number, reader) in guest.readers.iter().enumerate() {
         let spec = WorkloadSpec {
@@ -82,7 +87,7 @@ fn script(guest: &VmGuest) -> String {
             access: reader.access,
             bytes: None,
             block_bytes: reader.block_bytes,
-            region_start: reader.region_start,
+            region_start: reader.region_start - part.start,
             region_bytes: reader.region_bytes,
             depth: reader.depth,
             compute: Compute::Nothing,

@@ -4,6 +4,7 @@
 mod guests;
 mod judge;
 mod log;
+mod part;
 mod served;
 mod steal;
 
@@ -11,12 +12,13 @@ pub use judge::{VmKept, VmPromise, VmTagged, inversions, judge_contract, judge_t
 pub use log::Record;
 pub use steal::VmWaited;
 
-use crate::disk::{Disk, DiskInfo, DiskSpec};
+use crate::disk::{Disk, DiskSpec};
 use crate::error::{At, LabError, Result};
 use crate::priority::hurry;
 use crate::workload::{Access, CgroupParent, Progress, TenantCgroup};
 use guests::Signs;
 use minerva_model::Nanos;
+use part::GuestPart;
 use rustix::time::{ClockId, clock_gettime};
 use served::Server;
 use std::path::{Path, PathBuf};
@@ -41,10 +43,10 @@ pub enum VmArm {
     QemuThrottle,
 }
 
-/// One program of a guest.
+/// One program of a guest. Most of them read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VmReader {
-    /// In which order it reads.
+    /// In which order it reads or writes.
     pub access: Access,
     /// Bytes a request.
     pub block_bytes: u32,
@@ -75,6 +77,13 @@ pub struct VmGuest {
     pub elevator: &'static str,
     /// Its programs.
     pub readers: Vec<VmReader>,
+}
+
+impl VmGuest {
+    /// Whether a program of it writes.
+    fn writes(&self) -> bool {
+        self.readers.iter().any(|reader| reader.access.is_write())
+    }
 }
 
 /// What to measure.
@@ -145,7 +154,10 @@ pub fn run_vms(plan: &VmPlan<'_>, interrupted: &AtomicBool) -> Result<VmRun> {
 fn run(plan: &VmPlan<'_>, interrupted: &AtomicBool) -> Result<VmRun> {
     let elevator = if plan.arm == VmArm::KernelBfq { "bfq" } else { "none" };
     let name = format!("minerva-lab-vm-{}", std::process::id());
-    let disk = Disk::create(&DiskSpec { elevator: elevator.to_owned(), ..DiskSpec::new(name, &plan.profile) })?;
+    let has_partitions = plan.guests.iter().any(VmGuest::writes);
+    let elevator = elevator.to_owned();
+    let disk = Disk::create(&DiskSpec { elevator, has_partitions, ..DiskSpec::new(name, &plan.profile) })?;
+    let parts = part::of_guests(&plan.guests, &disk)?;
     let directory = tempfile::Builder::new().prefix("minerva-lab-vm-").tempdir();
     let directory = directory.map_err(|source| LabError::Io {
         operation: "make a directory in",
@@ -162,10 +174,10 @@ fn run(plan: &VmPlan<'_>, interrupted: &AtomicBool) -> Result<VmRun> {
     });
     let groups = groups.collect::<Result<Vec<TenantCgroup>>>()?;
     let server = match &plan.arm {
-        VmArm::Served(scheduler) => Some(Server::start(plan, scheduler, disk.info(), directory.path())?),
+        VmArm::Served(scheduler) => Some(Server::start(plan, scheduler, (disk.info(), &parts), directory.path())?),
         _ => None,
     };
-    let mut run = conduct(plan, disk.info(), directory.path(), &groups, server.as_ref(), interrupted)?;
+    let mut run = conduct(plan, &parts, directory.path(), &groups, server.as_ref(), interrupted)?;
     if let Some(server) = server {
         let log = server.end()?;
         if let Some(kept) = &plan.log {
@@ -179,7 +191,7 @@ fn run(plan: &VmPlan<'_>, interrupted: &AtomicBool) -> Result<VmRun> {
 
 fn conduct(
     plan: &VmPlan<'_>,
-    disk: &DiskInfo,
+    parts: &[GuestPart],
     directory: &Path,
     groups: &[TenantCgroup],
     server: Option<&Server>,
@@ -188,11 +200,11 @@ fn conduct(
     let signs: Vec<Signs> = plan.guests.iter().map(|_| Signs::default()).collect();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let start = |((guest, group), signs)| {
+        let start = |(((guest, part), group), signs)| {
             let (socket, is_over) = (served::socket(directory, guest), &is_over);
-            scope.spawn(move || guests::run(plan, guest, (&socket, disk), group, (signs, is_over)))
+            scope.spawn(move || guests::run(plan, (guest, part), &socket, group, (signs, is_over)))
         };
-        let threads: Vec<_> = plan.guests.iter().zip(groups).zip(&signs).map(start).collect();
+        let threads: Vec<_> = plan.guests.iter().zip(parts).zip(groups).zip(&signs).map(start).collect();
         let wait = |is_time: &dyn Fn() -> bool, patience: Duration| {
             let begun = Instant::now();
             while !is_time() && begun.elapsed() < patience {

@@ -1,5 +1,6 @@
 //! `minerva-blk` over an emulated disk, with a log of its requests.
 
+use super::part::GuestPart;
 use super::{VmGuest, VmPlan};
 use crate::disk::DiskInfo;
 use crate::error::{At, LabError, Result};
@@ -28,10 +29,15 @@ pub(super) fn socket(directory: &Path, guest: &VmGuest) -> PathBuf {
 }
 
 impl Server {
-    /// Starts it with one disk a guest, each the whole device, only read, and waits until it serves.
-    pub(super) fn start(plan: &VmPlan<'_>, scheduler: &str, disk: &DiskInfo, directory: &Path) -> Result<Self> {
+    /// Starts it with one disk a guest, each the guest's part of the device, and waits until it serves.
+    pub(super) fn start(
+        plan: &VmPlan<'_>,
+        scheduler: &str,
+        (disk, parts): (&DiskInfo, &[GuestPart]),
+        directory: &Path,
+    ) -> Result<Self> {
         let config = directory.join("blk.toml");
-        std::fs::write(&config, text(plan, scheduler, disk, directory)).at("write", &config)?;
+        std::fs::write(&config, text(plan, scheduler, (disk, parts), directory)).at("write", &config)?;
         let said = directory.join("minerva-blk.log");
         let errors = File::create(&said).at("create", &said)?;
         let mut command = Command::new(plan.server);
@@ -86,19 +92,19 @@ impl Drop for Server {
     }
 }
 
-fn text(plan: &VmPlan<'_>, scheduler: &str, disk: &DiskInfo, directory: &Path) -> String {
+fn text(plan: &VmPlan<'_>, scheduler: &str, (disk, parts): (&DiskInfo, &[GuestPart]), directory: &Path) -> String {
     let control = directory.join("servers/blk");
     let device = &disk.kernel_name;
     let rest = &plan.device;
     let mut text =
         format!("[server]\ncontrol = {control:?}\n[devices.{device}]\nscheduler = \"{scheduler}\"\n{rest}\n");
-    for guest in &plan.guests {
+    for (guest, part) in plan.guests.iter().zip(parts) {
         let socket = socket(directory, guest);
         // Writing into a string cannot fail.
         let _ = write!(
             text,
-            "[disks.{}]\nimage = {:?}\nsocket = {socket:?}\nread_only = true\nqueues = 1\n{}\n",
-            guest.name, disk.device, guest.served
+            "[disks.{}]\nimage = {:?}\nsocket = {socket:?}\nread_only = {}\nqueues = 1\n{}\n",
+            guest.name, part.device, !part.is_writable, guest.served
         );
     }
     text
