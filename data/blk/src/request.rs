@@ -17,8 +17,7 @@ pub const SEGMENTS_MAX: u32 = 126;
 pub const SEGMENT_BYTES_MAX: u32 = 64 << 10;
 /// The longest read or write.
 pub const REQUEST_BYTES_MAX: u64 = SEGMENTS_MAX as u64 * SEGMENT_BYTES_MAX as u64;
-/// The scheduler and the disk get reads, writes and write-zeroes that are longer in parts of this, one after the other: what a part takes
-/// is what others wait for a guest that keeps to nothing, and what admission reckons with.
+/// Longer reads, writes and write-zeroes go to scheduler and disk in parts of this: so long others wait, and admission reckons with it.
 pub const PART_BYTES_MAX: u32 = 1 << 20;
 
 const TYPE_IN: u32 = 0;
