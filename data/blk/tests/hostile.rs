@@ -175,10 +175,10 @@ fn p99(times: &mut [Duration]) -> Duration {
 /// machine may be busy.
 fn tell_p99(alone: &mut [Duration], beside: &mut [Duration]) {
     let (alone_p99, beside_p99) = (p99(alone), p99(beside));
-    let verdict = if beside_p99 <= (alone_p99 * 2).max(Duration::from_millis(1)) { "met" } else { "missed" };
+    let judged = if beside_p99 <= (alone_p99 * 2).max(Duration::from_millis(1)) { "met" } else { "missed" };
     println!(
         "blk-hostile: the neighbour's p99 {beside_p99:?} beside a hostile guest ({} reads), {alone_p99:?} alone ({} reads); goal: at most \
-         twice that or 1 ms: {verdict}",
+         twice that or 1 ms: {judged}",
         beside.len(),
         alone.len()
     );
