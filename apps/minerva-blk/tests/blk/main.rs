@@ -15,6 +15,7 @@ mod limits;
 mod load;
 mod operator;
 mod pause;
+mod power_cut;
 mod retry;
 mod server_folder;
 mod share;
