@@ -15,6 +15,8 @@
 //! | `planner` | keeps a plan, says when it is outdated, and splits the cores each second |
 //! | `processors` | how many processors the processes of real work may use |
 //! | `ahead` | a disk as a machine: what is expected of it in the next hour, day, week and month |
+//! | `file_system` | how full a file system is, and by how much it grows |
+//! | `slip` | how far the end of work moves away from plan to plan |
 //! | `cost` | what work costs, learnt while it runs |
 //! | `work`, `worklist` | real work: which queue of each disk may run, and how |
 //! | `gap` | whether others have paused |
@@ -28,6 +30,7 @@ mod bucket;
 mod cost;
 mod debt;
 mod erlang;
+mod file_system;
 mod gap;
 mod ledger;
 mod margin;
@@ -36,15 +39,17 @@ mod order;
 mod plan;
 mod planner;
 mod processors;
+mod slip;
 mod spread;
 mod terms;
 mod work;
 mod worklist;
 
-pub use ahead::{Forecast, Foreground, Foreseen, Span, Written};
+pub use ahead::{Forecast, Foreground, Foreseen, Span};
 pub use bucket::FixedBucket;
 pub use debt::{Debts, Owed, Served};
 pub use erlang::{cores_for_wait, mean_wait_seconds, wait_probability};
+pub use file_system::Written;
 pub use gap::Gap;
 pub use ledger::Expected;
 pub use margin::Margin;

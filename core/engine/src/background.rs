@@ -4,8 +4,9 @@
 use minerva_background::{Foreground, Foreseen, Plan, SpaceDate, Span, WorkView, Worklist, Written};
 use minerva_decide::Decider;
 use minerva_model::{
-    BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, Decision, DeviceId, Effect,
-    Expectation, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos, Outlook, Signals, Tenant, TenantId,
+    BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings, Decision,
+    DeviceId, Effect, Expectation, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos, Outlook, Signals, Tenant,
+    TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,10 @@ pub(crate) struct Background {
 }
 
 impl Background {
+    pub(crate) fn configure(&mut self, settings: BackgroundSettings) {
+        self.worklist.configure(settings);
+    }
+
     pub(crate) fn set(&mut self, queue: BackgroundQueue) {
         let its = self.cgroups.iter().filter(|(_, cgroup)| **cgroup == queue.cgroup);
         self.tenants.extend(its.map(|(tenant, _)| (*tenant, queue.id)));
@@ -57,9 +62,7 @@ impl Background {
 
     /// Tenants that are stopped while others use their disk, and so need no cap.
     pub(crate) fn stopped_elsewhere(&self) -> BTreeSet<TenantId> {
-        let stops = |id: &BackgroundId| {
-            self.worklist.views(Nanos::ZERO).any(|view| view.queue.id == *id && view.queue.hold == BackgroundHold::Stop)
-        };
+        let stops = |id: &BackgroundId| self.worklist.hold(*id) == Some(BackgroundHold::Stop);
         self.tenants.iter().filter(|(_, id)| stops(id)).map(|(tenant, _)| *tenant).collect()
     }
 

@@ -199,6 +199,7 @@ impl Engine {
         self.forecasts.configure(config.forecast, config.observe.slice);
         self.decider.configure(self.now, config);
         self.actuator.configure(config);
+        self.background.configure(config.background);
         let slice = config.observe.slice;
         self.slices = Some(match self.slices {
             Some(slices) => slices.reconfigured(self.now, slice),

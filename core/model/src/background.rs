@@ -119,6 +119,9 @@ pub struct BackgroundReport {
     pub used_bytes: u64,
     /// See `used_bytes`.
     pub size_bytes: u64,
+    /// Which file system that is, of those on the disk; absent where there is none. Recordings of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<u64>,
     /// What was seen of the host's processors; absent where its processes cannot be confined to some of them. Recordings of earlier
     /// versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -98,7 +98,7 @@ pub use served_report::{
     PROTECTION_LEASE, PROTECTION_TOLD_EVERY, RefusedDisk, ServedDevice, ServerReport,
 };
 pub use settings::{
-    ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, GroupScale, MakespanSettings, Mode,
+    ActuationSettings, BackgroundSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, GroupScale, MakespanSettings, Mode,
     ObserveSettings,
 };
 pub use share::Share;

@@ -188,6 +188,7 @@ impl Run {
             ran: std::mem::take(&mut self.ran),
             used_bytes,
             size_bytes,
+            file_system: None,
             processors: None,
             gets_on,
         }

@@ -9,6 +9,9 @@ const SLOW_DOWN_LEAST: f64 = 0.05;
 /// In which costs are compared.
 const COST_STEPS: f64 = 20.0;
 
+/// Whether it says or does nothing, its urgency, its priority, the space that it ties, what it costs others, and its number.
+type Rank = (bool, (u8, u64), (u8, bool), u64, u64, BackgroundId);
+
 impl Worklist {
     /// Orders that changed.
     pub(super) fn orders(&mut self, now: Nanos, device: DeviceId) -> Vec<BackgroundOrder> {
@@ -42,9 +45,15 @@ impl Worklist {
     /// the same urgency, whatever deadline or space they claim.
     pub(super) fn front(&self, now: Nanos, device: DeviceId) -> Option<BackgroundId> {
         let ready = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
-        let is_against_others = self.is_short(now, device);
-        let lost = |work: &Work| if is_against_others { work.learnt.slow_down().max(SLOW_DOWN_LEAST) } else { 1.0 };
-        let key = |work: &Work| {
+        let rank = Self::ranking(now, self.is_short(now, device));
+        ready.min_by_key(|work| rank(work)).map(|work| work.queue.id)
+    }
+
+    /// By which queues of a disk go one after the other, the least first.
+    pub(super) fn ranking(now: Nanos, is_against_others: bool) -> impl Fn(&Work) -> Rank {
+        let lost =
+            move |work: &Work| if is_against_others { work.learnt.slow_down().max(SLOW_DOWN_LEAST) } else { 1.0 };
+        move |work: &Work| {
             let (added, due) = (work.queue.added, work.due());
             let urgent_from = Nanos(due.0.saturating_sub(due.since(added).0 / URGENT_PART));
             let is_told = work.queue.hold == BackgroundHold::Told;
@@ -54,8 +63,7 @@ impl Worklist {
             let cost = (lost(work) * COST_STEPS) as u64;
             let priority = (u8::MAX - work.queue.priority, is_told);
             (work.is_silent(now) || work.is_hung(), urgent, priority, u64::MAX - density, cost, work.queue.id)
-        };
-        ready.min_by_key(|work| key(work)).map(|work| work.queue.id)
+        }
     }
 
     /// The part of the disk's time that the plan takes from others now, for the queue that runs.
