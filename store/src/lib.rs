@@ -27,7 +27,7 @@ mod requests;
 mod schema;
 mod transaction;
 
-pub use background::BackgroundRow;
+pub use background::{BackgroundFound, BackgroundRow, LastingIdentity};
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
 pub use deferred::{Deferral, DeferralStep, RedoLog};
 pub use disks::DiskIdentities;

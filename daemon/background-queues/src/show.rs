@@ -215,9 +215,7 @@ fn wall(seconds: f64) -> i64 {
 /// Why a queue runs or does not.
 fn reason(queue: &Queue, view: Option<&WorkView<'_>>) -> String {
     match view {
-        _ if queue.device.is_none() && queue.row.state != BackgroundState::Done => {
-            "its path is on no disk that is watched now".to_owned()
-        }
+        _ if queue.device.is_none() && queue.row.state != BackgroundState::Done => queue.absent.clone(),
         Some(view) if view.is_silent => "its worker has said nothing for a while".to_owned(),
         Some(view) if view.is_hung && queue.row.kind == Kind::Command.as_str() => HUNG_COMMAND.to_owned(),
         Some(view) if view.is_hung => HUNG.to_owned(),
