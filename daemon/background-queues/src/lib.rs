@@ -110,7 +110,8 @@ impl Queues {
     /// Ends a queue that the store has forgotten. The answer is for the engine.
     pub fn remove(&mut self, id: BackgroundId) -> Option<Event> {
         self.queues.remove(&id)?;
-        if let Some(carrier) = &self.carrier {
+        // Also of one that was not carried out since the daemon started: something may be left of it.
+        if let Some(carrier) = self.carry() {
             carrier.remove(id);
         }
         Some(Event::BackgroundGone(id))
