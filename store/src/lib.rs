@@ -10,6 +10,7 @@
 //! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`], [`Store::prune`]).
 
 mod background;
+mod calibrations;
 mod carry;
 mod claims;
 mod deferred;

@@ -1,6 +1,6 @@
 //! Queues of background work, kept over starts.
 
-use minerva_model::{BackgroundCost, BackgroundId, BackgroundState};
+use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DiskCalibration};
 use minerva_store::{BackgroundFound, BackgroundRow, LastingIdentity, Store};
 
 fn row(id: u32, name: &str) -> BackgroundRow {
@@ -55,4 +55,19 @@ fn what_earlier_versions_kept_of_a_queue_is_read() {
     }
     let read: BackgroundRow = serde_json::from_value(text).unwrap();
     assert_eq!(read, BackgroundRow { lasting_identity: None, found: BackgroundFound::default(), ..row(1, "one") });
+}
+
+#[test]
+fn what_a_disk_serves_outlives_the_daemon() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || Store::open(&directory.path().join("db"), "boot", Box::new(|| 0)).unwrap().0;
+    let measured =
+        |rate| DiskCalibration { bytes_per_busy_second: rate, requests_per_second: 1.0 / 3.0, busy_seconds: 9.5 };
+    let store = open();
+    assert_eq!(store.calibration("disk-1").unwrap(), None);
+    store.keep_calibration("disk-1", &measured(1e6)).unwrap();
+    store.keep_calibration("disk-1", &measured(2e6)).unwrap();
+    drop(store);
+    assert_eq!(open().calibration("disk-1").unwrap(), Some(measured(2e6)));
+    assert_eq!(open().calibration("disk-2").unwrap(), None);
 }

@@ -7,6 +7,7 @@ use crate::cost::Mean;
 use crate::file_system::{BLOCK_BYTES, End, SPACE_HALF_LIFE_SECONDS, Space, Written};
 use crate::ledger::Expected;
 use crate::nouns::Machine;
+use minerva_model::DiskCalibration;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -101,6 +102,9 @@ pub(crate) struct Disk {
     /// Of a file system without a number: all of the disk's in recordings of earlier versions.
     #[serde(flatten)]
     unnumbered: Space,
+    /// What it serves to the foreground, where that was measured without any work.
+    #[serde(default)]
+    calibration: Option<DiskCalibration>,
     /// File systems by number.
     #[serde(default)]
     numbered: BTreeMap<u64, Space>,
@@ -174,9 +178,34 @@ impl Disk {
         self.space(file_system).kept_of(self.written.get()?)
     }
 
+    /// Takes what was measured while no work ran.
+    pub(crate) fn calibrated(&mut self, calibration: DiskCalibration) {
+        let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
+        if is_rate(calibration.bytes_per_busy_second) {
+            self.calibration = Some(calibration);
+            self.alone = Mean::default();
+            self.alone.add(calibration.requests_per_second, calibration.busy_seconds, FOREGROUND_HALF_LIFE_SECONDS);
+        }
+    }
+
+    /// What it serves to the foreground in a busy second, requests a second in which that is active, and the busy seconds in which that was
+    /// measured without any work: 0 where plans go by what was seen beside work too. Nothing before anything was seen.
+    pub(crate) fn serves(&self) -> Option<DiskCalibration> {
+        let bytes_per_busy_second = match self.calibration {
+            Some(calibration) => calibration.bytes_per_busy_second,
+            None => self.bytes.get()? / self.busy.get().filter(|busy| *busy > 0.0)?,
+        };
+        let requests_per_second = self.alone.get().unwrap_or(0.0);
+        let busy_seconds = self.calibration.map_or(0.0, |calibration| calibration.busy_seconds);
+        Some(DiskCalibration { bytes_per_busy_second, requests_per_second, busy_seconds })
+    }
+
     /// The part of the disk's time that the foreground is expected to take so many seconds from now.
     fn busy_at(&self, seconds: f64, forecast: Forecast<'_>) -> f64 {
         let (busy, bytes) = (self.busy.get().unwrap_or(0.0), self.bytes.get().unwrap_or(0.0));
+        if let Some(calibration) = self.calibration {
+            return (forecast(seconds).unwrap_or(bytes) / calibration.bytes_per_busy_second).min(1.0);
+        }
         // How long the disk takes for a byte is what it took so far.
         let foreseen = forecast(seconds).filter(|_| bytes > 0.0);
         foreseen.map_or(busy, |expected| (busy * expected / bytes).min(1.0))

@@ -11,6 +11,7 @@
 //! | `spread` | the least work in each slot that keeps to both curves |
 //! | `nouns` | what a plan is made from, and what it says |
 //! | `plan` | the plan: spread, replayed queue by queue, corrected until space holds, or an alarm |
+//! | `by_queue` | what each queue has and owes over a plan |
 //! | `margin` | how much more than expected the next second may bring |
 //! | `planner` | keeps a plan, says when it is outdated, and splits the cores each second |
 //! | `processors` | how many processors the processes of real work may use |
@@ -27,6 +28,7 @@
 
 mod ahead;
 mod bucket;
+mod by_queue;
 mod cost;
 mod debt;
 mod erlang;
@@ -53,7 +55,7 @@ pub use file_system::Written;
 pub use gap::Gap;
 pub use ledger::Expected;
 pub use margin::Margin;
-pub use nouns::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, Shortage};
+pub use nouns::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, QueueOverTime, QueueStretch, Shortage};
 pub use planner::{Measured, Planner, PlannerSettings, Replan, Split};
 pub use processors::Processors;
 pub use spread::Spread;

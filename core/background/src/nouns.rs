@@ -73,6 +73,30 @@ pub struct Payment {
     pub paid_seconds: Option<f64>,
 }
 
+/// What a queue has and owes in a stretch of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueueStretch {
+    /// When it begins.
+    pub start_seconds: f64,
+    /// Its length.
+    pub seconds: f64,
+    /// Cores that work on the queue, in the mean.
+    pub cores: f64,
+    /// Core-seconds that are owed at its end.
+    pub core_seconds: f64,
+    /// Blocks that the queue ties at its end.
+    pub blocks: f64,
+}
+
+/// A queue in a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueOverTime {
+    /// Which.
+    pub id: QueueId,
+    /// In order, without gaps.
+    pub stretches: Vec<QueueStretch>,
+}
+
 /// What runs short.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shortage {

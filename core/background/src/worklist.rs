@@ -7,11 +7,13 @@
 //! bound, so that what costs others much is begun sooner and goes slower (docs/adr/0033).
 
 mod alarms;
+mod calibration;
 mod due;
 mod ends;
 mod orders;
 mod space;
 
+use calibration::Calibrating;
 use orders::share_max;
 pub use space::SpaceDate;
 use space::SpaceNotice;
@@ -19,7 +21,7 @@ use space::SpaceNotice;
 use crate::ahead::{Disk, Expecting, Forecast, Foreground, Foreseen, PARTS, Span, slots_in_force};
 use crate::debt::Debts;
 use crate::file_system::End;
-use crate::nouns::{Plan, PlanInput, Shortage};
+use crate::nouns::{Plan, PlanInput, QueueOverTime, Shortage};
 use crate::spread::Spread;
 use crate::work::Work;
 use minerva_model::{
@@ -108,6 +110,9 @@ pub struct Worklist {
     noticed: BTreeMap<DeviceId, SpaceNotice>,
     #[serde(default = "BackgroundSettings::absent")]
     settings: BackgroundSettings,
+    /// Disks on which work rests to be measured without it.
+    #[serde(default)]
+    calibrating: BTreeMap<DeviceId, Calibrating>,
 }
 
 impl Worklist {
@@ -189,6 +194,7 @@ impl Worklist {
     ) -> Vec<Effect> {
         self.measure(now, device, (foreground, seconds), foreseen.0);
         let mut effects = self.learn(device);
+        effects.extend(self.end_calibration(now, device));
         if self.is_plan_due(now, device) {
             let slots = slots_in_force(self.settings.first_hour_by_minutes);
             let plan = self.planned(now, device, (&slots, Spread::Headroom), foreseen, End::Likely);
@@ -214,6 +220,21 @@ impl Worklist {
         self.planned(now, device, (&span.slots(), Spread::Early), foreseen, End::Likely)
     }
 
+    /// The same, with what each queue has and owes over time, in so many stretches at most.
+    pub fn plan_by_queue(
+        &self,
+        now: Nanos,
+        device: DeviceId,
+        (span, stretches): (Span, usize),
+        foreseen: Foreseen<'_>,
+    ) -> (Plan, Vec<QueueOverTime>) {
+        self.with_input(now, device, (&span.slots(), Spread::Early), foreseen, End::Likely, |input| {
+            let plan = Plan::new(input);
+            let queues = plan.by_queue(input, stretches);
+            (plan, queues)
+        })
+    }
+
     /// To go by a plan is spread: it says how much must be done by when, and nobody is behind who does that. Of what will be
     /// written `end` of the interval is.
     fn planned(
@@ -224,6 +245,18 @@ impl Worklist {
         foreseen: Foreseen<'_>,
         end: End,
     ) -> Plan {
+        self.with_input(now, device, (slots, spread), foreseen, end, Plan::new)
+    }
+
+    fn with_input<T>(
+        &self,
+        now: Nanos,
+        device: DeviceId,
+        (slots, spread): (&[f64], Spread),
+        foreseen: Foreseen<'_>,
+        end: End,
+        make: impl FnOnce(&PlanInput<'_>) -> T,
+    ) -> T {
         let nothing = Disk::default();
         let disk = self.disks.get(&device).unwrap_or(&nothing);
         let file_system = self.shortest_of_space(device);
@@ -232,7 +265,7 @@ impl Worklist {
         let due = |work: &Work| if self.settings.slips_count { work.planned_due(now) } else { work.due() };
         owed.for_each(|work| work.defer_into(&mut debts, due(work), file_system));
         let is_corrected = self.settings.replan_on_error;
-        Plan::new(&PlanInput {
+        make(&PlanInput {
             now_seconds: now.as_secs_f64(),
             machine: Disk::machine(),
             debts: &debts,
@@ -306,6 +339,9 @@ impl Worklist {
         disk.foreground(&foreground, seconds, forecast);
         if let Some(in_force) = self.plans.get_mut(&device) {
             in_force.left_by_foreground(now, disk.free_cores(foreground.busy), seconds);
+        }
+        if let Some(calibrating) = self.calibrating.get_mut(&device).filter(|_| ran_all <= 0.0) {
+            calibrating.slice(&foreground, seconds);
         }
         if may_use_gaps {
             disk.gaps((1.0 - foreground.busy).clamp(0.0, 1.0), ran_all / seconds, seconds);

@@ -197,3 +197,72 @@ fn a_queue_whose_end_moves_away_is_planned_as_if_it_were_due_sooner() {
     let taken = |pace| matches!(pace, Some(BackgroundPace::Share(_)));
     assert!(!taken(before) && taken(after), "{before:?} {after:?} {slipped} {planned}");
 }
+
+#[test]
+fn while_a_disk_is_calibrated_its_work_rests_and_the_plan_goes_by_what_it_served_then() {
+    let mut worklist = configured(BackgroundSettings::default());
+    worklist.set(queue(1, MONTH, 1000.0));
+    // Beside work others take a second of the disk for each megabyte; without it for ten.
+    let beside = Foreground { busy: 0.8, bytes_per_second: 0.8e6, ..busy(0.8) };
+    let alone = Foreground { busy: 0.1, bytes_per_second: 1e6, requests_per_second: 250.0, ..busy(0.1) };
+    let work = |worklist: &mut Worklist, second: u64, ran_ms| {
+        let ran = Nanos::from_millis(ran_ms);
+        worklist.reported(Nanos::from_secs(second), &BackgroundReport { ran, ..report(1, 1000.0, (0, 0, None)) });
+    };
+    for second in 1..60 {
+        work(&mut worklist, second, 200);
+        slice(&mut worklist, second, beside);
+    }
+    let free = |worklist: &Worklist| {
+        let plan = worklist.plan(Nanos::from_secs(90), DISK, Span::Week, (&|_| None, None));
+        plan.slots.last().map_or(0.0, |slot| 1000.0 - slot.foreground_cores)
+    };
+    let (before, free_before) = (worklist.serves(DISK), free(&worklist));
+    worklist.calibrate(Nanos::from_secs(60), DISK, Nanos::from_secs(30));
+    let mut told = Vec::new();
+    for second in 60..92 {
+        // It is let go on for a moment, which does not count.
+        work(&mut worklist, second, if second < 62 { 200 } else { 0 });
+        told.extend(slice(&mut worklist, second, if second < 62 { beside } else { alone }));
+        if second == 70 {
+            assert_eq!(pace(&worklist), Some(BackgroundPace::Hold));
+            assert_eq!(worklist.calibrating_left(Nanos::from_secs(70), DISK), Some(Nanos::from_secs(20)));
+        }
+    }
+    assert_eq!((pace(&worklist), worklist.calibrating_left(Nanos(u64::MAX), DISK)), (Some(BackgroundPace::Gaps), None));
+    let rate =
+        |serves: Option<minerva_model::DiskCalibration>| serves.map_or(0.0, |serves| serves.bytes_per_busy_second);
+    let after = worklist.serves(DISK);
+    assert!((rate(before) - 1e6).abs() < 1.0 && (rate(after) - 1e7).abs() < 1.0, "{before:?} {after:?}");
+    assert!(
+        told.iter().any(|effect| matches!(effect, Effect::BackgroundCalibrated { device: DISK, .. })),
+        "to be kept"
+    );
+    assert!(free(&worklist) > 2.0 * free_before, "{free_before} {}", free(&worklist));
+    // Where others do nothing nothing is measured.
+    worklist.calibrate(Nanos::from_secs(100), DISK, Nanos::from_secs(5));
+    (100..110).for_each(|second| drop(slice(&mut worklist, second, QUIET)));
+    assert_eq!(rate(worklist.serves(DISK)), rate(after));
+}
+
+#[test]
+fn a_plan_tells_what_each_queue_has_and_owes_over_time() {
+    let mut worklist = configured(BackgroundSettings::default());
+    worklist.set(BackgroundQueue { priority: 5, ..queue(1, MONTH, 7200.0) });
+    worklist.set(queue(2, MONTH, 7200.0));
+    (1..=2).for_each(|id| {
+        let tied_bytes = GIB as f64;
+        worklist.reported(Nanos::ZERO, &BackgroundReport { tied_bytes, ..report(id, 7200.0, (GIB, 9 * GIB, Some(1))) });
+    });
+    let (plan, queues) = worklist.plan_by_queue(Nanos::ZERO, DISK, (Span::Day, 24), (&|_| None, None));
+    assert_eq!(queues.iter().map(|queue| (queue.id.0, queue.stretches.len())).collect::<Vec<_>>(), [(1, 24), (2, 24)]);
+    let (first, second) = (&queues[0].stretches, &queues[1].stretches);
+    // Four fifths of the time: the first has them for two and a half hours, then the other.
+    assert_eq!((first[0].cores.round(), second[0].cores), (800.0, 0.0));
+    assert_eq!((first[4].cores, second[4].cores.round(), first[4].core_seconds.round()), (0.0, 800.0, 0.0));
+    assert!((second[0].blocks * 4096.0 - GIB as f64).abs() < 4096.0 && second[23].core_seconds < 1e-3);
+    for (at, part) in plan.slots.chunks(6).enumerate() {
+        let of_all = part.iter().map(|slot| slot.background_cores).sum::<f64>() / 6.0;
+        assert!((first[at].cores + second[at].cores - of_all).abs() < 1e-6, "{at}");
+    }
+}

@@ -39,6 +39,17 @@ pub struct BackgroundCost {
     pub slow_down: Option<f64>,
 }
 
+/// What a disk serves to others than background work, measured while none ran.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DiskCalibration {
+    /// Bytes in a second in which it is busy for them; above 0.
+    pub bytes_per_busy_second: f64,
+    /// Requests a second in slices in which they used it.
+    pub requests_per_second: f64,
+    /// For how long it was busy for them meanwhile.
+    pub busy_seconds: f64,
+}
+
 /// A queue as the operator registered it, with what is known of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundQueue {

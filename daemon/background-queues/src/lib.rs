@@ -14,7 +14,7 @@ mod slices;
 
 pub use owed::{NotOwed, Owing, Owner};
 pub use requests::Change;
-pub use show::span_of;
+pub use show::{shown_plan, span_of};
 pub use slices::Reported;
 
 use carrier::Carrier;

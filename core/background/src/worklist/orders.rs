@@ -6,6 +6,8 @@ use minerva_model::{BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPac
 
 /// What costs others less than this costs them nothing that was measured.
 const SLOW_DOWN_LEAST: f64 = 0.05;
+/// Why work rests.
+const CALIBRATED: &str = "its disk is calibrated: what that serves to others is measured without any work";
 /// In which costs are compared.
 const COST_STEPS: f64 = 20.0;
 
@@ -18,11 +20,13 @@ impl Worklist {
         let front = self.front(now, device);
         let front_name = front.and_then(|id| self.works.get(&id)).map(|work| work.queue.name.clone());
         let share = self.share(now, device, front);
+        let is_calibrated = self.calibrating.contains_key(&device);
         let mut orders = Vec::new();
         for work in self.works.values_mut().filter(|work| work.queue.device == device) {
             let (pace, reason) = match &front_name {
                 _ if work.state.is_over() => (BackgroundPace::Hold, format!("it is {}", work.state.as_str())),
                 _ if work.queue.is_paused => (BackgroundPace::Hold, "the operator paused it".to_owned()),
+                _ if is_calibrated => (BackgroundPace::Hold, CALIBRATED.to_owned()),
                 Some(first) if Some(work.queue.id) != front => {
                     (BackgroundPace::Hold, format!("{first} goes first on this disk"))
                 }
