@@ -365,7 +365,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "explain" -d 'Say of one all that is known: what it costs, when it may run and why, and when it will be done'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "pause" -d 'Let it rest until it is resumed'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "resume" -d 'Let it go on; begins anew what failed'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "calibrate" -d 'Measure what running it costs: lets it run at its pace for a while, and shows the estimates before and after'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "calibrate" -d 'Measure what a disk serves to others: lets its background work rest for a while, and shows before and after'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "remove" -d 'End it and forget it; what it did stays done'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l name -d 'What it is called' -r
@@ -404,7 +404,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l duration -d 'For how long it is to run, gaps of others included' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l duration -d 'For how long its work rests' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l json -d 'Print JSON, one object per line'
@@ -419,7 +419,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Say of one all that is known: what it costs, when it may run and why, and when it will be done'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "pause" -d 'Let it rest until it is resumed'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "resume" -d 'Let it go on; begins anew what failed'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "calibrate" -d 'Measure what running it costs: lets it run at its pace for a while, and shows the estimates before and after'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "calibrate" -d 'Measure what a disk serves to others: lets its background work rest for a while, and shows before and after'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "remove" -d 'End it and forget it; what it did stays done'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l name -d 'The tenant\'s name [default: pid-PID]' -r
@@ -549,7 +549,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from background" -f -a "explain" -d 'Say of one all that is known: what it costs, when it may run and why, and when it will be done'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from background" -f -a "pause" -d 'Let it rest until it is resumed'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from background" -f -a "resume" -d 'Let it go on; begins anew what failed'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from background" -f -a "calibrate" -d 'Measure what running it costs: lets it run at its pace for a while, and shows the estimates before and after'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from background" -f -a "calibrate" -d 'Measure what a disk serves to others: lets its background work rest for a while, and shows before and after'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from background" -f -a "remove" -d 'End it and forget it; what it did stays done'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from credits" -f -a "give" -d 'Give an account credits, as the operator'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from credits" -f -a "take" -d 'Take credits from an account, as the operator: no more than it holds'

@@ -18,6 +18,9 @@ pub struct BackgroundRow {
     pub path: String,
     /// What was at the path when it was registered: the file system's number, and the inode's.
     pub identity: (u64, u64),
+    /// The same by what a reboot leaves as it is. Rows of earlier versions have none.
+    #[serde(default)]
+    pub lasting_identity: Option<LastingIdentity>,
     /// Of a command: the program and its arguments.
     pub command: Vec<String>,
     /// It must not be stopped while others use the disk.
@@ -40,6 +43,9 @@ pub struct BackgroundRow {
     pub total_items: Option<f64>,
     /// Where another worker would go on.
     pub position: u64,
+    /// What was found up to there. Rows of earlier versions have nothing.
+    #[serde(default)]
+    pub found: BackgroundFound,
     /// For how long it ran.
     pub ran_ms: u64,
     /// Of a balance of a btrfs: chunks that are used more are left alone.
@@ -47,6 +53,31 @@ pub struct BackgroundRow {
     pub used_percent_max: u8,
     /// What it costs.
     pub cost: BackgroundCost,
+}
+
+/// By what something is known again after a reboot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastingIdentity {
+    /// What is written on its file system, or of an array on its disks.
+    pub file_system: (u64, u64),
+    /// Of a btrfs.
+    pub subvolume: u64,
+    /// When it was made.
+    pub born_ns: u64,
+}
+
+/// What was found in a file system or an array that is looked through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BackgroundFound {
+    /// Bytes that were looked at.
+    pub bytes: u64,
+    /// Errors in them.
+    pub errors: u64,
+    /// Of those, what could not be corrected.
+    pub uncorrectable: u64,
+    /// What the check that is under way counted, beside `errors`.
+    pub under_way: u64,
 }
 
 /// What rows of versions before it existed mean; no kind that they have goes by it.

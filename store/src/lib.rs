@@ -10,6 +10,7 @@
 //! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`], [`Store::prune`]).
 
 mod background;
+mod calibrations;
 mod carry;
 mod claims;
 mod deferred;
@@ -27,7 +28,7 @@ mod requests;
 mod schema;
 mod transaction;
 
-pub use background::BackgroundRow;
+pub use background::{BackgroundFound, BackgroundRow, LastingIdentity};
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
 pub use deferred::{Deferral, DeferralStep, RedoLog};
 pub use disks::DiskIdentities;

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     "
     CREATE TABLE history (
         key TEXT NOT NULL,
@@ -165,6 +165,12 @@ const MIGRATIONS: [&str; 9] = [
         run TEXT NOT NULL               -- JSON
     ) STRICT;
     CREATE INDEX job_run_of_name ON job_run (name, id);
+",
+    "
+    CREATE TABLE calibration (          -- what disks serve to others than background work
+        disk TEXT PRIMARY KEY,
+        calibration TEXT NOT NULL       -- JSON
+    ) STRICT, WITHOUT ROWID;
 ",
 ];
 

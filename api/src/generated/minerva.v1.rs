@@ -2551,6 +2551,42 @@ pub struct BackgroundResponse {
     /// One for each disk with work on it.
     #[prost(message, repeated, tag = "2")]
     pub plans: ::prost::alloc::vec::Vec<BackgroundPlan>,
+    /// Those with work on them.
+    #[prost(message, repeated, tag = "3")]
+    pub disks: ::prost::alloc::vec::Vec<BackgroundDisk>,
+}
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CalibrateBackgroundRequest {
+    /// The kernel name of the disk.
+    #[prost(string, tag = "1")]
+    pub device: ::prost::alloc::string::String,
+    /// At most an hour.
+    #[prost(uint64, tag = "2")]
+    pub length_ns: u64,
+}
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CalibrateBackgroundResponse {}
+/// What a disk serves to others than background work, as plans go by it.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BackgroundDisk {
+    /// The kernel name.
+    #[prost(string, tag = "1")]
+    pub device: ::prost::alloc::string::String,
+    /// In a second in which it is busy for them; 0 while nothing is known.
+    #[prost(double, tag = "2")]
+    pub bytes_per_busy_second: f64,
+    /// Requests a second while they use it and no work runs; 0 while nothing is known.
+    #[prost(double, tag = "3")]
+    pub requests_per_second: f64,
+    /// For how long it was busy for them when that was calibrated, without any work; 0: plans go by what was seen beside work.
+    #[prost(double, tag = "4")]
+    pub calibrated_seconds: f64,
+    /// For how long work still rests to be calibrated; absent: it does not.
+    #[prost(uint64, optional, tag = "5")]
+    pub calibrating_left_ns: ::core::option::Option<u64>,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2622,6 +2658,12 @@ pub struct BackgroundQueue {
     /// Processors that others use, as measured; absent where its processes cannot be confined.
     #[prost(double, optional, tag = "25")]
     pub others_processors: ::core::option::Option<f64>,
+    /// By how much its end moved away from plan to plan, in all; below 0: it came nearer.
+    #[prost(double, tag = "26")]
+    pub slipped_seconds: f64,
+    /// When it is planned to be done at the latest: sooner than due by what it slips.
+    #[prost(int64, tag = "27")]
+    pub planned_due_unix_ns: i64,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2677,13 +2719,32 @@ pub struct BackgroundSlot {
     pub limit_bytes: u64,
 }
 #[derive(serde::Serialize)]
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct BackgroundPayment {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// Absent: not within the plan.
     #[prost(int64, optional, tag = "2")]
     pub paid_unix_ns: ::core::option::Option<i64>,
+    /// What it has and owes in at most 24 stretches of the plan.
+    #[prost(message, repeated, tag = "3")]
+    pub stretches: ::prost::alloc::vec::Vec<BackgroundStretch>,
+}
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct BackgroundStretch {
+    #[prost(int64, tag = "1")]
+    pub start_unix_ns: i64,
+    #[prost(uint64, tag = "2")]
+    pub length_ns: u64,
+    /// The part of the disk's time that works on it, in the mean.
+    #[prost(uint32, tag = "3")]
+    pub permille: u32,
+    /// For how long it has still to run at its end, and the space that it ties then.
+    #[prost(double, tag = "4")]
+    pub left_seconds: f64,
+    #[prost(uint64, tag = "5")]
+    pub tied_bytes: u64,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3341,6 +3402,32 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("minerva.v1.Operator", "Background"));
             self.inner.unary(req, path, codec).await
         }
+        /// Lets background work of a disk rest for a while, and measures what the disk serves to others. Answered at once; `Background`
+        /// tells how long it still takes, and what came of it.
+        pub async fn calibrate_background(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CalibrateBackgroundRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CalibrateBackgroundResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/minerva.v1.Operator/CalibrateBackground",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("minerva.v1.Operator", "CalibrateBackground"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Batch jobs: which run, what they did so far, who goes first and why, and what is known of names.
         pub async fn jobs(
             &mut self,
@@ -3507,6 +3594,15 @@ pub mod operator_server {
             request: tonic::Request<super::BackgroundRequest>,
         ) -> std::result::Result<
             tonic::Response<super::BackgroundResponse>,
+            tonic::Status,
+        >;
+        /// Lets background work of a disk rest for a while, and measures what the disk serves to others. Answered at once; `Background`
+        /// tells how long it still takes, and what came of it.
+        async fn calibrate_background(
+            &self,
+            request: tonic::Request<super::CalibrateBackgroundRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CalibrateBackgroundResponse>,
             tonic::Status,
         >;
         /// Batch jobs: which run, what they did so far, who goes first and why, and what is known of names.
@@ -4165,6 +4261,51 @@ pub mod operator_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = BackgroundSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/minerva.v1.Operator/CalibrateBackground" => {
+                    #[allow(non_camel_case_types)]
+                    struct CalibrateBackgroundSvc<T: Operator>(pub Arc<T>);
+                    impl<
+                        T: Operator,
+                    > tonic::server::UnaryService<super::CalibrateBackgroundRequest>
+                    for CalibrateBackgroundSvc<T> {
+                        type Response = super::CalibrateBackgroundResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CalibrateBackgroundRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::calibrate_background(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CalibrateBackgroundSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

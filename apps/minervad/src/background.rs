@@ -3,14 +3,19 @@
 use crate::command::{BackgroundKept, Command};
 use crate::slice_loop::Driver;
 use minerva_api::v1;
-use minerva_background_queues::{Change, Queues, span_of};
+use minerva_background_queues::{Change, Queues, shown_plan, span_of};
 use minerva_config::Config;
+use minerva_engine::WorkView;
 use minerva_linux_background::{Settings, WorkerProgram};
 use minerva_linux_observe::Roots;
-use minerva_model::{BackgroundCost, BackgroundId, DeviceId};
-use minerva_operator_server::call::{BackgroundAnswer, BackgroundCall};
+use minerva_model::{BackgroundCost, BackgroundId, DeviceId, DiskCalibration, Event, Nanos};
+use minerva_operator_server::call::{BackgroundAnswer, BackgroundCall, Shown};
 use minerva_store::BackgroundRow;
+use std::collections::BTreeMap;
 use std::path::Path;
+
+/// Of a plan's time, that are told of each queue.
+const STRETCHES: usize = 24;
 
 /// No queues yet; they are carried out by this program.
 pub(crate) fn queues(config: &Config, roots: &Roots) -> Queues {
@@ -55,6 +60,7 @@ impl Driver {
                 Err(why) => drop(answer.send(Err(why))),
             },
             BackgroundCall::Show(request, answer) => drop(answer.send(self.show_background(&request))),
+            BackgroundCall::Calibrate(request, answer) => drop(answer.send(self.calibrate(&request))),
         }
     }
 
@@ -128,17 +134,62 @@ impl Driver {
         self.background.shown(id, |device| self.disk_name(device), view.as_ref())
     }
 
-    fn show_background(&self, request: &v1::BackgroundRequest) -> v1::BackgroundResponse {
-        let view = |id| self.engine.background().find(|view| view.queue.id == id);
-        let queues = self.background.shown_all(|device| self.disk_name(device), view);
-        let Some(span) = span_of(request.span()) else { return v1::BackgroundResponse { queues, plans: Vec::new() } };
-        let disks = self.background.disks_to_plan().into_iter();
-        let plan = |device: DeviceId| {
-            let name = self.disk_called(device);
-            let (plan, space) = (self.engine.background_plan(device, span), self.engine.space_date(device, span));
-            self.background.shown_plan(name, request.span(), &plan, space)
+    /// What the loop has to say; plans are made elsewhere.
+    fn show_background(&self, request: &v1::BackgroundRequest) -> Shown {
+        let views: BTreeMap<BackgroundId, WorkView<'_>> =
+            self.engine.background().map(|view| (view.queue.id, view)).collect();
+        let queues = self.background.shown_all(|device| self.disk_name(device), |id| views.get(&id).cloned());
+        let planned: Vec<(DeviceId, String)> =
+            self.background.disks_to_plan().into_iter().map(|device| (device, self.disk_called(device))).collect();
+        let disks = planned.iter().map(|(device, name)| self.shown_disk_of_work(*device, name.clone())).collect();
+        let shown = v1::BackgroundResponse { queues, plans: Vec::new(), disks };
+        let asked = request.span();
+        let Some(span) = span_of(asked) else { return Shown::by(|| shown) };
+        let (planning, names) = (self.engine.background_planning(), self.background.names());
+        Shown::by(move || {
+            let plan = |(device, name): (DeviceId, String)| {
+                let plan = planning.plan(device, span, STRETCHES);
+                shown_plan(&names, (name, asked), &plan, planning.space_date(device, span))
+            };
+            v1::BackgroundResponse { plans: planned.into_iter().map(plan).collect(), ..shown }
+        })
+    }
+
+    fn shown_disk_of_work(&self, device: DeviceId, name: String) -> v1::BackgroundDisk {
+        let serves = self.engine.disk_serves(device);
+        v1::BackgroundDisk {
+            device: name,
+            bytes_per_busy_second: serves.map_or(0.0, |serves| serves.bytes_per_busy_second),
+            requests_per_second: serves.map_or(0.0, |serves| serves.requests_per_second),
+            calibrated_seconds: serves.map_or(0.0, |serves| serves.busy_seconds),
+            calibrating_left_ns: self.engine.calibrating_left(device).map(|left| left.0),
+        }
+    }
+
+    fn calibrate(&mut self, request: &v1::CalibrateBackgroundRequest) -> Result<(), String> {
+        let name = request.device.as_str();
+        let found = self.devices.values().find(|device| device.name == name).map(|device| device.id);
+        let device =
+            found.ok_or_else(|| format!("'{name}' is no disk that Minerva watches; `minerva-ctl top` shows them"))?;
+        if !self.background.disks_to_plan().contains(&device) {
+            return Err(format!("no background work waits on {name}: there is nothing to plan for it"));
+        }
+        self.feed(Event::BackgroundCalibrate { device, length: Nanos(request.length_ns) });
+        Ok(())
+    }
+
+    /// The engine measured what a disk serves.
+    pub(crate) fn background_calibrated(&mut self, device: DeviceId, calibration: DiskCalibration) {
+        let Some(name) = self.disk_name(device) else { return };
+        let disk = self.watch.observer.disk_identity(&name);
+        let DiskCalibration { bytes_per_busy_second, busy_seconds, .. } = calibration;
+        tracing::info!(device = name, bytes_per_busy_second, busy_seconds, "calibrated without background work");
+        let tell = |kept: Result<(), String>| {
+            if let Err(error) = kept {
+                tracing::warn!(error, "what a disk serves was not kept, and is forgotten at the next start");
+            }
         };
-        v1::BackgroundResponse { queues, plans: disks.map(plan).collect() }
+        self.memory.questions().look_then(move |store| store.keep_calibration(&disk, &calibration), tell);
     }
 
     /// Once a slice, before the sample: reads what is registered, if that has not been done, and tells the engine how far all is.

@@ -39,6 +39,7 @@ impl Driver {
                 self.background.order(order);
             }
             Effect::BackgroundLearnt { id, cost } => self.background_learnt(id, cost),
+            Effect::BackgroundCalibrated { device, calibration } => self.background_calibrated(device, calibration),
             Effect::Learnt(row) => self.memory.learn(row),
         }
         None

@@ -4,29 +4,30 @@
 //! and work that runs alone for a second pays a thousand core-seconds.
 
 use crate::cost::Mean;
+use crate::file_system::{BLOCK_BYTES, End, SPACE_HALF_LIFE_SECONDS, Space, Written};
 use crate::ledger::Expected;
 use crate::nouns::Machine;
-use minerva_model::{Expectation, Nanos};
+use minerva_model::DiskCalibration;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Parts of a disk's time.
 pub(crate) const PARTS: u32 = 1_000;
-/// Blocks are this large.
-pub(crate) const BLOCK_BYTES: f64 = 4096.0;
 /// What the foreground does by day and night belongs together.
 const FOREGROUND_HALF_LIFE_SECONDS: f64 = 12.0 * 3600.0;
 const GAPS_HALF_LIFE_SECONDS: f64 = 3600.0;
-const SPACE_HALF_LIFE_SECONDS: f64 = 24.0 * 3600.0;
-/// What grew in less time than this is all that grows in it: minutes say nothing of days.
-const GROWTH_SECONDS_MIN: f64 = 6.0 * 3600.0;
-/// What grows by more than so many times what is written does not follow what is written.
-const KEPT_MAX: f64 = 2.0;
+/// Of late.
+const RECENT_HALF_LIFE_SECONDS: f64 = 600.0;
+/// By how much the foreground differs from what was expected of it is expected of later slots too, half as much after this time.
+const ERROR_HALF_LIFE_SECONDS: f64 = 3600.0;
 /// Before anything was measured, the part of the time that others leave which work gets.
 const USABLE_ASSUMED: f64 = 0.8;
 /// However little came of the gaps before, some part of them is planned with.
 const USABLE_MIN: f64 = 0.05;
-/// Where nobody knows how large a file system is, it is not short of space.
-const CAPACITY_UNKNOWN: f64 = 1e15;
+/// Of one disk; the one that was not heard of for longest makes room for another.
+const FILE_SYSTEMS_MAX: usize = 64;
+const SECONDS_PER_HOUR: f64 = 3600.0;
+const SECONDS_PER_MINUTE: f64 = 60.0;
 
 /// How far a plan looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,44 +43,31 @@ pub enum Span {
 }
 
 impl Span {
-    /// Number of slots and their length in seconds.
-    pub const fn slots(self) -> (u16, f64) {
+    /// Lengths of its slots in seconds.
+    pub(crate) fn slots(self) -> Vec<f64> {
         match self {
-            Self::Hour => (60, 60.0),
-            Self::Day => (144, 600.0),
-            Self::Week => (168, 3600.0),
-            Self::Month => (720, 3600.0),
+            Self::Hour => vec![SECONDS_PER_MINUTE; 60],
+            Self::Day => vec![600.0; 144],
+            Self::Week => vec![SECONDS_PER_HOUR; 168],
+            Self::Month => vec![SECONDS_PER_HOUR; 720],
         }
     }
+}
+
+/// Lengths of the slots of a plan that work goes by. A deadline within an hour is met or missed by minutes.
+pub(crate) fn slots_in_force(first_hour_by_minutes: bool) -> Vec<f64> {
+    let hours = Span::Month.slots();
+    if !first_hour_by_minutes {
+        return hours;
+    }
+    Span::Hour.slots().into_iter().chain(hours.into_iter().skip(1)).collect()
 }
 
 /// Bytes a second that are expected of a disk so many seconds from now; `None` where nothing is forecast.
 pub type Forecast<'a> = &'a dyn Fn(f64) -> Option<f64>;
 
-/// Bytes that are expected to be written to a disk within so many seconds from now, with an interval.
-pub type Written<'a> = &'a dyn Fn(f64) -> Expectation;
-
 /// What is forecast of a disk: all that is transferred, and what is written, where anybody knows how good the forecasts of that are.
 pub type Foreseen<'a> = (Forecast<'a>, Option<Written<'a>>);
-
-/// What is taken of an expectation's interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    Lower,
-    Likely,
-    Upper,
-}
-
-impl End {
-    /// What is expected lies in the interval, whatever the forecast says; and what is no number is as if there were no interval.
-    fn of(self, expected: Expectation) -> f64 {
-        f64::from(match self {
-            Self::Lower => expected.value.min(expected.lower),
-            Self::Likely => expected.value,
-            Self::Upper => expected.value.max(expected.upper),
-        })
-    }
-}
 
 /// What a disk's foreground did in a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -95,29 +83,56 @@ pub struct Foreground {
 }
 
 /// What is known of a disk's foreground and space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Disk {
     /// The part of its time that the foreground takes.
     busy: Mean,
+    /// The same of late, and what was expected then.
+    #[serde(default)]
+    recent: [Mean; 2],
     /// Bytes a second of the foreground.
     bytes: Mean,
     /// Requests a second of the foreground in slices in which it was active and no work ran.
     pub(crate) alone: Mean,
     /// The part of the time that the foreground left in which work that may use the gaps did run.
     usable: Mean,
-    /// Bytes in use and in all; nothing in all: unknown.
-    space: (f64, f64),
-    /// Bytes a second by which what is in use grows.
-    growth: Mean,
     /// Bytes a second that the foreground writes.
     #[serde(default)]
     written: Mean,
-    space_at: Option<Nanos>,
+    /// Of a file system without a number: all of the disk's in recordings of earlier versions.
+    #[serde(flatten)]
+    unnumbered: Space,
+    /// What it serves to the foreground, where that was measured without any work.
+    #[serde(default)]
+    calibration: Option<DiskCalibration>,
+    /// File systems by number.
+    #[serde(default)]
+    numbered: BTreeMap<u64, Space>,
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy)]
+pub(crate) struct Expecting<'a> {
+    /// Lengths of slots in seconds.
+    pub(crate) slots: &'a [f64],
+    pub(crate) foreseen: Foreseen<'a>,
+    /// Of what is written.
+    pub(crate) end: End,
+    /// Whose space counts.
+    pub(crate) file_system: Option<u64>,
+    /// What the foreground did lately counts for the next hours.
+    pub(crate) is_corrected: bool,
 }
 
 impl Disk {
-    pub(crate) fn foreground(&mut self, foreground: &Foreground, seconds: f64) {
-        self.busy.add(foreground.busy.min(1.0), seconds, FOREGROUND_HALF_LIFE_SECONDS);
+    /// What the foreground did in a slice, and what is forecast.
+    pub(crate) fn foreground(&mut self, foreground: &Foreground, seconds: f64, forecast: Forecast<'_>) {
+        let busy = foreground.busy.min(1.0);
+        let expected = self.busy.get().map_or(busy, |_| self.busy_at(0.0, forecast));
+        for (recent, busy) in self.recent.iter_mut().zip([busy, expected]) {
+            recent.add(busy, seconds, RECENT_HALF_LIFE_SECONDS);
+        }
+        self.busy.add(busy, seconds, FOREGROUND_HALF_LIFE_SECONDS);
         self.bytes.add(foreground.bytes_per_second, seconds, FOREGROUND_HALF_LIFE_SECONDS);
         self.written.add(foreground.written_bytes_per_second, seconds, SPACE_HALF_LIFE_SECONDS);
     }
@@ -129,18 +144,19 @@ impl Disk {
         }
     }
 
-    /// Bytes in use, and bytes in all.
-    pub(crate) fn space(&mut self, now: Nanos, used_bytes: u64, size_bytes: u64, freed_bytes: f64) {
-        if size_bytes == 0 {
-            return;
+    /// What is known of a file system's space.
+    pub(crate) fn space(&self, file_system: Option<u64>) -> Space {
+        let numbered = |number| self.numbered.get(&number).copied().unwrap_or_default();
+        file_system.map_or(self.unnumbered, numbered)
+    }
+
+    pub(crate) fn space_mut(&mut self, file_system: Option<u64>) -> &mut Space {
+        let Some(number) = file_system else { return &mut self.unnumbered };
+        if self.numbered.len() >= FILE_SYSTEMS_MAX && !self.numbered.contains_key(&number) {
+            let oldest = self.numbered.iter().min_by_key(|(_, space)| space.seen_at()).map(|(number, _)| *number);
+            oldest.map(|number| self.numbered.remove(&number));
         }
-        let seconds = self.space_at.map_or(0.0, |at| now.since(at).as_secs_f64());
-        if seconds > 0.0 && self.space.1 > 0.0 {
-            let grown = (used_bytes as f64 + freed_bytes - self.space.0).max(0.0);
-            self.growth.add(grown / seconds, seconds, SPACE_HALF_LIFE_SECONDS);
-        }
-        self.space_at = Some(now);
-        self.space = (used_bytes as f64, size_bytes as f64);
+        self.numbered.entry(number).or_default()
     }
 
     /// The part of what the foreground leaves that work can use.
@@ -152,59 +168,91 @@ impl Disk {
         Machine { cores: PARTS, foreground_ops_per_core_second: 1.0 }
     }
 
-    /// Blocks in use beside those that debt ties.
-    pub(crate) fn used_blocks(&self, tied_blocks: f64) -> f64 {
-        (self.space.0 / BLOCK_BYTES - tied_blocks).max(0.0)
+    /// Cores that work can use beside a foreground that is so busy.
+    pub(crate) fn free_cores(&self, busy: f64) -> f64 {
+        f64::from(PARTS) * self.usable() * (1.0 - busy.clamp(0.0, 1.0))
     }
 
     /// The part of what is written by which what is in use grows; nothing unless writes account for what grows.
-    pub(crate) fn kept_of_written(&self) -> Option<f64> {
-        let written = self.written.get().filter(|written| *written > 0.0)?;
-        Some(self.growth.over(GROWTH_SECONDS_MIN) / written).filter(|kept| *kept <= KEPT_MAX)
+    pub(crate) fn kept_of_written(&self, file_system: Option<u64>) -> Option<f64> {
+        self.space(file_system).kept_of(self.written.get()?)
     }
 
-    /// Bytes a second by which what is in use grows in a slot, from the first on: as what is foreseen to be written, else as it did.
-    fn growing<'a>(&self, seconds: f64, written: Option<Written<'a>>, end: End) -> impl FnMut(u16) -> f64 + use<'a> {
-        let foreseen = written.zip(self.kept_of_written());
-        let (as_before, mut until_now) = (self.growth.over(GROWTH_SECONDS_MIN), 0.0);
-        move |slot| {
-            let Some((written, kept)) = foreseen else { return as_before };
-            let until_then = end.of(written((f64::from(slot) + 1.0) * seconds));
-            // The lower end of sums whose interval widens may fall; what was written stays written.
-            let until_then = if until_then.is_finite() { until_then.max(until_now) } else { until_now };
-            kept * (until_then - std::mem::replace(&mut until_now, until_then)) / seconds
+    /// Takes what was measured while no work ran.
+    pub(crate) fn calibrated(&mut self, calibration: DiskCalibration) {
+        let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
+        if is_rate(calibration.bytes_per_busy_second) {
+            self.calibration = Some(calibration);
+            self.alone = Mean::default();
+            self.alone.add(calibration.requests_per_second, calibration.busy_seconds, FOREGROUND_HALF_LIFE_SECONDS);
         }
     }
 
-    /// What is expected in each slot; of what is written `end` of the interval.
-    pub(crate) fn expected(&self, span: Span, (forecast, written): Foreseen<'_>, end: End) -> Vec<Expected> {
-        let (count, seconds) = span.slots();
-        let mut growing = self.growing(seconds, written, end);
+    /// What it serves to the foreground in a busy second, requests a second in which that is active, and the busy seconds in which that was
+    /// measured without any work: 0 where plans go by what was seen beside work too. Nothing before anything was seen.
+    pub(crate) fn serves(&self) -> Option<DiskCalibration> {
+        let bytes_per_busy_second = match self.calibration {
+            Some(calibration) => calibration.bytes_per_busy_second,
+            None => self.bytes.get()? / self.busy.get().filter(|busy| *busy > 0.0)?,
+        };
+        let requests_per_second = self.alone.get().unwrap_or(0.0);
+        let busy_seconds = self.calibration.map_or(0.0, |calibration| calibration.busy_seconds);
+        Some(DiskCalibration { bytes_per_busy_second, requests_per_second, busy_seconds })
+    }
+
+    /// The part of the disk's time that the foreground is expected to take so many seconds from now.
+    fn busy_at(&self, seconds: f64, forecast: Forecast<'_>) -> f64 {
         let (busy, bytes) = (self.busy.get().unwrap_or(0.0), self.bytes.get().unwrap_or(0.0));
-        let capacity = if self.space.1 > 0.0 { self.space.1 } else { CAPACITY_UNKNOWN };
-        let slot = |number: u16| {
-            // How long the disk takes for a byte is what it took so far.
-            let foreseen = forecast((f64::from(number) + 0.5) * seconds).filter(|_| bytes > 0.0);
-            let busy = foreseen.map_or(busy, |expected| (busy * expected / bytes).min(1.0));
+        if let Some(calibration) = self.calibration {
+            return (forecast(seconds).unwrap_or(bytes) / calibration.bytes_per_busy_second).min(1.0);
+        }
+        // How long the disk takes for a byte is what it took so far.
+        let foreseen = forecast(seconds).filter(|_| bytes > 0.0);
+        foreseen.map_or(busy, |expected| (busy * expected / bytes).min(1.0))
+    }
+
+    /// By how much more of the disk's time the foreground took of late than was expected.
+    fn recent_error(&self) -> f64 {
+        let [measured, expected] = self.recent.map(|mean| mean.get().unwrap_or(0.0));
+        measured - expected
+    }
+
+    /// What is expected in each slot; of what is written `end` of the interval.
+    pub(crate) fn expected(&self, expecting: Expecting<'_>) -> Vec<Expected> {
+        let Expecting { slots, foreseen: (forecast, written), end, file_system, is_corrected } = expecting;
+        let space = self.space(file_system);
+        let kept = self.kept_of_written(file_system);
+        let mut growing = space.growing(written.zip(kept), end);
+        let error = if is_corrected { self.recent_error() } else { 0.0 };
+        let mut start = 0.0;
+        let slot = |seconds: &f64| {
+            let middle = start + 0.5 * seconds;
+            start += seconds;
+            let corrected = self.busy_at(middle, forecast) + error * 0.5_f64.powf(middle / ERROR_HALF_LIFE_SECONDS);
             Expected {
-                seconds,
-                foreground_ops_per_second: f64::from(PARTS) * (1.0 - self.usable() * (1.0 - busy)),
-                written_blocks_per_second: growing(number) / BLOCK_BYTES,
+                seconds: *seconds,
+                foreground_ops_per_second: f64::from(PARTS) * (1.0 - self.usable() * (1.0 - corrected.clamp(0.0, 1.0))),
+                written_blocks_per_second: growing(start, *seconds) / BLOCK_BYTES,
                 unique_share: 1.0,
-                capacity_blocks: capacity / BLOCK_BYTES,
+                capacity_blocks: space.capacity_bytes() / BLOCK_BYTES,
             }
         };
-        (0..count).map(slot).collect()
+        slots.iter().map(slot).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Disk, End, Foreground, PARTS, Span};
+    use super::{Disk, End, Expected, Expecting, Foreground, Foreseen, PARTS, Span, slots_in_force};
     use minerva_model::{Expectation, Nanos};
 
+    fn expected(disk: &Disk, span: Span, foreseen: Foreseen<'_>, end: End) -> Vec<Expected> {
+        let slots = span.slots();
+        disk.expected(Expecting { slots: &slots, foreseen, end, file_system: None, is_corrected: true })
+    }
+
     fn free(disk: &Disk, forecast: super::Forecast<'_>) -> Vec<f64> {
-        let slots = disk.expected(Span::Hour, (forecast, None), End::Likely);
+        let slots = expected(disk, Span::Hour, (forecast, None), End::Likely);
         slots.iter().map(|slot| (f64::from(PARTS) - slot.foreground_ops_per_second).round()).collect()
     }
 
@@ -213,7 +261,7 @@ mod tests {
         let mut disk = Disk::default();
         assert_eq!(free(&disk, &|_| None), [800.0; 60], "nothing is known: four fifths of the time can be used");
         let foreground = Foreground { busy: 0.5, bytes_per_second: 1e6, ..Foreground::default() };
-        disk.foreground(&foreground, 60.0);
+        disk.foreground(&foreground, 60.0, &|_| None);
         assert_eq!(free(&disk, &|_| None), [400.0; 60]);
         let forecast = |seconds: f64| Some(if seconds < 1800.0 { 2e6 } else { 0.0 });
         let slots = free(&disk, &forecast);
@@ -225,12 +273,12 @@ mod tests {
     #[test]
     fn growth_is_what_is_added_and_not_what_is_freed() {
         let mut disk = Disk::default();
-        disk.space(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
-        let first = |disk: &Disk| disk.expected(Span::Day, (&|_| None, None), End::Likely)[0];
+        disk.space_mut(None).reported(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
+        let first = |disk: &Disk| expected(disk, Span::Day, (&|_| None, None), End::Likely)[0];
         let written = |disk: &Disk| first(disk).written_blocks_per_second * 4096.0;
-        disk.space(Nanos::from_secs(100), (1 << 30) - (1 << 20), 4 << 30, f64::from(2 << 20));
+        disk.space_mut(None).reported(Nanos::from_secs(100), (1 << 30) - (1 << 20), 4 << 30, f64::from(2 << 20));
         assert!((written(&disk) - f64::from(1 << 20) / 21_600.0).abs() < 1.0, "a hundred seconds say nothing of a day");
-        disk.space(Nanos::from_secs(86_500), 1 << 30, 4 << 30, 0.0);
+        disk.space_mut(None).reported(Nanos::from_secs(86_500), 1 << 30, 4 << 30, 0.0);
         // Half of the first is forgotten after a day.
         assert!((written(&disk) - 1.5 * f64::from(1 << 20) / 86_450.0).abs() < 0.1, "{}", written(&disk));
         let slot = first(&disk);
@@ -240,21 +288,21 @@ mod tests {
     #[test]
     fn what_grows_follows_what_is_foreseen_to_be_written_where_writes_account_for_it() {
         let mut disk = Disk::default();
-        disk.space(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
-        disk.space(Nanos::from_secs(86_400), (1 << 30) + 864_000_000, 4 << 30, 0.0);
+        disk.space_mut(None).reported(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
+        disk.space_mut(None).reported(Nanos::from_secs(86_400), (1 << 30) + 864_000_000, 4 << 30, 0.0);
         // 10,000 bytes a second grow of 20,000 that are written. From now on a thousand are written in the first hour of each day.
         let ahead = |seconds: f64| {
             let value = 3.6e6 * (seconds / 86_400.0).ceil() as f32;
             Expectation { value, lower: value * 0.5, upper: value * 3.0 }
         };
         let grown = |disk: &Disk, end| -> Vec<f64> {
-            let slots = disk.expected(Span::Week, (&|_| None, Some(&ahead)), end);
+            let slots = expected(disk, Span::Week, (&|_| None, Some(&ahead)), end);
             slots.iter().map(|slot| slot.written_blocks_per_second * 4096.0 * slot.seconds).collect()
         };
         let sum = |disk: &Disk, end| grown(disk, end).iter().sum::<f64>();
         assert_eq!(grown(&disk, End::Likely), [36e6; 168], "nobody knows what is written: as before");
         let foreground = |written| Foreground { written_bytes_per_second: written, ..Foreground::default() };
-        disk.foreground(&foreground(20_000.0), 86_400.0);
+        disk.foreground(&foreground(20_000.0), 86_400.0, &|_| None);
         let each: Vec<usize> = (0..168).filter(|slot| grown(&disk, End::Likely)[*slot] > 0.0).collect();
         assert_eq!(each, [0, 24, 48, 72, 96, 120, 144], "half of what is foreseen, when it is");
         let near = |end, expected: f64| assert!((sum(&disk, end) / expected - 1.0).abs() < 1e-6, "{end:?}");
@@ -263,13 +311,36 @@ mod tests {
         near(End::Upper, 1.5 * 7.0 * 3.6e6);
         // Files that were given space before anything was written to them.
         let mut given = Disk { written: super::Mean::default(), ..disk };
-        given.foreground(&foreground(100.0), 86_400.0);
+        given.foreground(&foreground(100.0), 86_400.0, &|_| None);
         assert_eq!(grown(&given, End::Upper), [36e6; 168]);
     }
 
     #[test]
-    fn an_interval_holds_what_is_expected_and_what_is_no_number_is_none() {
-        let odd = Expectation { value: 2.0, lower: 3.0, upper: f32::NAN };
-        assert_eq!([End::Lower, End::Likely, End::Upper].map(|end| end.of(odd)), [2.0; 3]);
+    fn what_the_foreground_did_lately_counts_for_the_next_hours_and_not_for_tomorrow() {
+        let mut disk = Disk::default();
+        let foreground = |busy| Foreground { busy, bytes_per_second: 1e6, ..Foreground::default() };
+        let mut minutes =
+            |count: u32, busy| (0..count).for_each(|_| disk.foreground(&foreground(busy), 60.0, &|_| None));
+        minutes(1440, 0.1);
+        minutes(30, 0.9);
+        let busy = |is_corrected| -> Vec<f64> {
+            let slots = Span::Week.slots();
+            let foreseen: Foreseen<'_> = (&|_| None, None);
+            let slots =
+                disk.expected(Expecting { slots: &slots, foreseen, end: End::Likely, file_system: None, is_corrected });
+            slots.iter().map(|slot| 1.0 - (1.0 - slot.foreground_ops_per_second / 1000.0) / 0.8).collect()
+        };
+        let (as_before, corrected) = (busy(false), busy(true));
+        assert!(as_before[0] < 0.2, "half an hour is little of half a day: {}", as_before[0]);
+        assert!(corrected[0] > 0.5 && corrected[1] < corrected[0], "{corrected:?}");
+        assert!((corrected[24] - as_before[24]).abs() < 1e-3, "{} {}", corrected[24], as_before[24]);
+    }
+
+    #[test]
+    fn the_first_hour_of_a_plan_in_force_is_planned_by_minutes() {
+        let slots = slots_in_force(true);
+        assert_eq!((slots.len(), slots[0], slots[59], slots[60]), (779, 60.0, 60.0, 3600.0));
+        assert_eq!(slots.iter().sum::<f64>(), Span::Month.slots().iter().sum::<f64>());
+        assert_eq!(slots_in_force(false), Span::Month.slots());
     }
 }

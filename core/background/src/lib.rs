@@ -11,10 +11,13 @@
 //! | `spread` | the least work in each slot that keeps to both curves |
 //! | `nouns` | what a plan is made from, and what it says |
 //! | `plan` | the plan: spread, replayed queue by queue, corrected until space holds, or an alarm |
+//! | `by_queue` | what each queue has and owes over a plan |
 //! | `margin` | how much more than expected the next second may bring |
 //! | `planner` | keeps a plan, says when it is outdated, and splits the cores each second |
 //! | `processors` | how many processors the processes of real work may use |
 //! | `ahead` | a disk as a machine: what is expected of it in the next hour, day, week and month |
+//! | `file_system` | how full a file system is, and by how much it grows |
+//! | `slip` | how far the end of work moves away from plan to plan |
 //! | `cost` | what work costs, learnt while it runs |
 //! | `work`, `worklist` | real work: which queue of each disk may run, and how |
 //! | `gap` | whether others have paused |
@@ -25,9 +28,11 @@
 
 mod ahead;
 mod bucket;
+mod by_queue;
 mod cost;
 mod debt;
 mod erlang;
+mod file_system;
 mod gap;
 mod ledger;
 mod margin;
@@ -36,19 +41,21 @@ mod order;
 mod plan;
 mod planner;
 mod processors;
+mod slip;
 mod spread;
 mod terms;
 mod work;
 mod worklist;
 
-pub use ahead::{Forecast, Foreground, Foreseen, Span, Written};
+pub use ahead::{Forecast, Foreground, Foreseen, Span};
 pub use bucket::FixedBucket;
 pub use debt::{Debts, Owed, Served};
 pub use erlang::{cores_for_wait, mean_wait_seconds, wait_probability};
+pub use file_system::Written;
 pub use gap::Gap;
 pub use ledger::Expected;
 pub use margin::Margin;
-pub use nouns::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, Shortage};
+pub use nouns::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, QueueOverTime, QueueStretch, Shortage};
 pub use planner::{Measured, Planner, PlannerSettings, Replan, Split};
 pub use processors::Processors;
 pub use spread::Spread;

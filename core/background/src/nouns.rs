@@ -73,6 +73,30 @@ pub struct Payment {
     pub paid_seconds: Option<f64>,
 }
 
+/// What a queue has and owes in a stretch of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueueStretch {
+    /// When it begins.
+    pub start_seconds: f64,
+    /// Its length.
+    pub seconds: f64,
+    /// Cores that work on the queue, in the mean.
+    pub cores: f64,
+    /// Core-seconds that are owed at its end.
+    pub core_seconds: f64,
+    /// Blocks that the queue ties at its end.
+    pub blocks: f64,
+}
+
+/// A queue in a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueOverTime {
+    /// Which.
+    pub id: QueueId,
+    /// In order, without gaps.
+    pub stretches: Vec<QueueStretch>,
+}
+
 /// What runs short.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shortage {
@@ -114,6 +138,13 @@ pub struct Plan {
     pub steal_from_seconds: Option<f64>,
 }
 
+impl PlannedSlot {
+    /// Cores of `cores` that can work in the background: what the foreground leaves, and what is taken from it.
+    pub(crate) fn usable_cores(&self, cores: u32) -> f64 {
+        (f64::from(cores) - self.foreground_cores).max(self.background_cores).max(0.0)
+    }
+}
+
 impl Plan {
     /// Slots in which the foreground is short of cores for the background's sake.
     pub fn violations(&self) -> usize {
@@ -127,6 +158,16 @@ impl Plan {
         slot.map_or(0.0, |slot| {
             slot.done_core_seconds + slot.background_cores * (seconds - slot.start_seconds).min(slot.seconds)
         })
+    }
+
+    /// Blocks that the plan has in use at `seconds`, beside debt; `at_start` were when it was made.
+    pub fn used_by(&self, seconds: f64, at_start: f64) -> f64 {
+        let at = self.slots.partition_point(|slot| slot.start_seconds + slot.seconds <= seconds);
+        let before = at.checked_sub(1).and_then(|at| self.slots.get(at)).map_or(at_start, |slot| slot.used_blocks);
+        self.slots
+            .get(at)
+            .filter(|slot| slot.start_seconds <= seconds && slot.seconds > 0.0)
+            .map_or(before, |slot| before + (slot.used_blocks - before) * (seconds - slot.start_seconds) / slot.seconds)
     }
 
     /// The slot that an instant lies in.

@@ -192,8 +192,7 @@ impl<'a> Draft<'a> {
         for (at, slot) in self.input.expected.iter().enumerate() {
             grow(&mut debts, start, slot);
             let end = start + slot.seconds;
-            let instant = end - BEFORE_END_SHARE * slot.seconds;
-            let served = debts.serve(instant, cores[at] * slot.seconds);
+            let served = debts.serve(before_end(end, slot.seconds), cores[at] * slot.seconds);
             done += served.core_seconds;
             freed += served.blocks;
             date_payments(&debts, end, &mut owed);
@@ -248,8 +247,13 @@ fn foreground_cores(input: &PlanInput<'_>, slot: &Expected) -> f64 {
     }
 }
 
+/// When what comes in a slot of `seconds` that ends then, and what is done in it, is counted.
+pub(crate) fn before_end(end_seconds: f64, seconds: f64) -> f64 {
+    end_seconds - BEFORE_END_SHARE * seconds
+}
+
 /// Adds what a slot brings.
-fn grow(debts: &mut Debts, start_seconds: f64, slot: &Expected) {
+pub(crate) fn grow(debts: &mut Debts, start_seconds: f64, slot: &Expected) {
     for queue in debts.queues_mut() {
         let growth = queue.terms.growth;
         let items = growth.items_per_second(slot.written_blocks_per_second, slot.unique_share) * slot.seconds;

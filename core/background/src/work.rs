@@ -1,9 +1,11 @@
 //! One queue of real work, and what it looks like to a plan.
 
-use crate::ahead::{BLOCK_BYTES, PARTS};
+use crate::ahead::PARTS;
 use crate::cost::Learnt;
 use crate::debt::Debts;
+use crate::file_system::BLOCK_BYTES;
 use crate::processors::Processors;
+use crate::slip::Slip;
 use crate::terms::{Growth, QueueId, Terms};
 use minerva_model::{BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState, Nanos};
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,12 @@ pub(crate) struct Work {
     /// How many processors its processes may use.
     #[serde(default)]
     pub(crate) processors: Processors,
+    /// The file system that it works on, where that is known by number.
+    #[serde(default)]
+    pub(crate) file_system: Option<u64>,
+    /// How far its end moved from plan to plan.
+    #[serde(default)]
+    pub(crate) slip: Slip,
 }
 
 impl Work {
@@ -56,6 +64,8 @@ impl Work {
             reported_at: None,
             in_vain: Nanos::ZERO,
             processors: Processors::default(),
+            file_system: None,
+            slip: Slip::default(),
             queue,
         }
     }
@@ -73,6 +83,7 @@ impl Work {
         self.tied_bytes = crate::quantity(report.tied_bytes);
         self.ran += report.ran;
         self.processors.slice(report.processors.as_ref());
+        self.file_system = report.file_system;
         self.state = report.state;
         self.reported_at = Some(now);
         freed
@@ -114,15 +125,27 @@ impl Work {
         self.queue.due.unwrap_or(self.queue.added + SLA_DEFAULT)
     }
 
-    /// Enters it among the debts of its disk.
-    pub(crate) fn defer_into(&self, debts: &mut Debts) {
+    /// Blocks that it ties on a file system. Where nobody says on which it is, it may be any.
+    pub(crate) fn tied_blocks(&self, file_system: Option<u64>) -> f64 {
+        let is_there = self.file_system.is_none_or(|own| Some(own) == file_system);
+        if is_there { self.tied_bytes / BLOCK_BYTES } else { 0.0 }
+    }
+
+    /// By when it must be done as planned to be done by its deadline, if it goes on to slip as it did.
+    pub(crate) fn planned_due(&self, now: Nanos) -> Nanos {
+        let left = self.due().since(now);
+        if left == Nanos::ZERO { self.due() } else { now + Nanos((left.0 as f64 * (1.0 - self.slip.rate())) as u64) }
+    }
+
+    /// Enters it among the debts of its disk, to be done by `due`; of one file system the space counts.
+    pub(crate) fn defer_into(&self, debts: &mut Debts, due: Nanos, file_system: Option<u64>) {
         let items = self.left_items();
         let added = self.queue.added.as_secs_f64();
         let terms = Terms {
             priority: self.queue.priority,
             core_seconds_per_item: f64::from(PARTS) * self.learnt.cost.seconds_per_item,
-            blocks_per_item: self.tied_bytes / BLOCK_BYTES / items,
-            sla_seconds: Some(self.due().as_secs_f64() - added),
+            blocks_per_item: self.tied_blocks(file_system) / items,
+            sla_seconds: Some(due.as_secs_f64() - added),
             growth: Growth::default(),
         };
         let id = QueueId(self.queue.id.0);

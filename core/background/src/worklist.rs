@@ -7,21 +7,26 @@
 //! bound, so that what costs others much is begun sooner and goes slower (docs/adr/0033).
 
 mod alarms;
+mod calibration;
+mod due;
+mod ends;
 mod orders;
 mod space;
 
+use calibration::Calibrating;
 use orders::share_max;
 pub use space::SpaceDate;
 use space::SpaceNotice;
 
-use crate::ahead::{Disk, End, Foreground, Foreseen, PARTS, Span};
+use crate::ahead::{Disk, Expecting, Forecast, Foreground, Foreseen, PARTS, Span, slots_in_force};
 use crate::debt::Debts;
-use crate::nouns::{Plan, PlanInput, Shortage};
+use crate::file_system::End;
+use crate::nouns::{Plan, PlanInput, QueueOverTime, Shortage};
 use crate::spread::Spread;
 use crate::work::Work;
 use minerva_model::{
-    BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, DeviceId, Effect,
-    Nanos,
+    BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
+    BackgroundSettings, DeviceId, Effect, Nanos,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,8 +41,6 @@ const LIMIT_SHARE: f64 = 0.95;
 const STEAL_AHEAD: Nanos = Nanos::from_secs(6 * 3600);
 /// A plan is made anew after this time in any case.
 const REPLAN: Nanos = Nanos::from_secs(3600);
-/// And not more often than this because estimates moved.
-const REPLAN_MIN: Nanos = Nanos::from_secs(60);
 /// The last part of its time in which work goes before priorities.
 const URGENT_PART: u64 = 8;
 
@@ -62,6 +65,10 @@ pub struct WorkView<'a> {
     pub tied_bytes: f64,
     /// By when it is to be done.
     pub due: Nanos,
+    /// By when it is planned to be done, sooner by what it slips.
+    pub planned_due: Nanos,
+    /// By how many seconds its end moved away from plan to plan in all; below 0 where it came nearer.
+    pub slipped_seconds: f64,
     /// It gave no report for a while.
     pub is_silent: bool,
     /// It ran for ten minutes and more without getting on.
@@ -79,6 +86,15 @@ struct InForce {
     served: f64,
     /// Estimates moved since.
     is_stale: bool,
+    /// Core-seconds that the foreground left since, and those that it was expected to leave.
+    #[serde(default)]
+    left: (f64, f64),
+    /// Blocks in use, beside what debt ties, when it was made.
+    #[serde(default)]
+    used_blocks: f64,
+    /// When each queue will be done by it.
+    #[serde(default)]
+    ends: BTreeMap<BackgroundId, f64>,
 }
 
 /// The work of a host.
@@ -92,12 +108,24 @@ pub struct Worklist {
     /// What was last told of space that may run out.
     #[serde(default)]
     noticed: BTreeMap<DeviceId, SpaceNotice>,
+    #[serde(default = "BackgroundSettings::absent")]
+    settings: BackgroundSettings,
+    /// Disks on which work rests to be measured without it.
+    #[serde(default)]
+    calibrating: BTreeMap<DeviceId, Calibrating>,
 }
 
 impl Worklist {
     /// Nothing is to be done.
     pub fn is_empty(&self) -> bool {
         self.works.is_empty()
+    }
+
+    /// How plans are made from now on.
+    pub fn configure(&mut self, settings: BackgroundSettings) {
+        if std::mem::replace(&mut self.settings, settings) != settings {
+            self.plans.clear();
+        }
     }
 
     /// Takes a queue, or other terms of one that is there.
@@ -129,7 +157,8 @@ impl Worklist {
         if let Some(in_force) = self.plans.get_mut(&device) {
             in_force.served += f64::from(PARTS) * report.ran.as_secs_f64();
         }
-        self.disks.entry(device).or_default().space(now, report.used_bytes, report.size_bytes, freed);
+        let space = self.disks.entry(device).or_default().space_mut(report.file_system);
+        space.reported(now, report.used_bytes, report.size_bytes, freed);
     }
 
     /// The queue that runs in a cgroup.
@@ -163,15 +192,24 @@ impl Worklist {
         (foreground, seconds): (Foreground, f64),
         foreseen: Foreseen<'_>,
     ) -> Vec<Effect> {
-        self.measure(device, foreground, seconds);
+        self.measure(now, device, (foreground, seconds), foreseen.0);
         let mut effects = self.learn(device);
+        effects.extend(self.end_calibration(now, device));
         if self.is_plan_due(now, device) {
-            let plan = self.planned(now, device, (Span::Month, Spread::Headroom), foreseen, End::Likely);
+            let slots = slots_in_force(self.settings.first_hour_by_minutes);
+            let plan = self.planned(now, device, (&slots, Spread::Headroom), foreseen, End::Likely);
             let is_short_of_space = plan.alarms.iter().any(|alarm| matches!(alarm.shortage, Shortage::Space { .. }));
             let date = is_short_of_space.then(|| self.space_date(now, device, Span::Month, foreseen));
             effects.extend(self.alarm(now, device, &plan, date));
             effects.extend(if is_short_of_space { None } else { self.notice(now, device, foreseen) });
-            self.plans.insert(device, InForce { plan, made: now, served: 0.0, is_stale: false });
+            let used_blocks = self.used_blocks(device);
+            let ends = self.ends(now, device, &plan);
+            if let Some(before) = self.plans.remove(&device) {
+                self.slipped((&before.ends, before.made), now, &ends);
+            }
+            let left = (0.0, 0.0);
+            let in_force = InForce { plan, made: now, served: 0.0, is_stale: false, left, used_blocks, ends };
+            self.plans.insert(device, in_force);
         }
         effects.extend(self.orders(now, device).into_iter().map(Effect::Background));
         effects
@@ -179,7 +217,22 @@ impl Worklist {
 
     /// The plan of a disk, for people: work takes every gap, and from others what it must.
     pub fn plan(&self, now: Nanos, device: DeviceId, span: Span, foreseen: Foreseen<'_>) -> Plan {
-        self.planned(now, device, (span, Spread::Early), foreseen, End::Likely)
+        self.planned(now, device, (&span.slots(), Spread::Early), foreseen, End::Likely)
+    }
+
+    /// The same, with what each queue has and owes over time, in so many stretches at most.
+    pub fn plan_by_queue(
+        &self,
+        now: Nanos,
+        device: DeviceId,
+        (span, stretches): (Span, usize),
+        foreseen: Foreseen<'_>,
+    ) -> (Plan, Vec<QueueOverTime>) {
+        self.with_input(now, device, (&span.slots(), Spread::Early), foreseen, End::Likely, |input| {
+            let plan = Plan::new(input);
+            let queues = plan.by_queue(input, stretches);
+            (plan, queues)
+        })
     }
 
     /// To go by a plan is spread: it says how much must be done by when, and nobody is behind who does that. Of what will be
@@ -188,20 +241,36 @@ impl Worklist {
         &self,
         now: Nanos,
         device: DeviceId,
-        (span, spread): (Span, Spread),
+        (slots, spread): (&[f64], Spread),
         foreseen: Foreseen<'_>,
         end: End,
     ) -> Plan {
-        let disk = self.disks.get(&device).copied().unwrap_or_default();
+        self.with_input(now, device, (slots, spread), foreseen, end, Plan::new)
+    }
+
+    fn with_input<T>(
+        &self,
+        now: Nanos,
+        device: DeviceId,
+        (slots, spread): (&[f64], Spread),
+        foreseen: Foreseen<'_>,
+        end: End,
+        make: impl FnOnce(&PlanInput<'_>) -> T,
+    ) -> T {
+        let nothing = Disk::default();
+        let disk = self.disks.get(&device).unwrap_or(&nothing);
+        let file_system = self.shortest_of_space(device);
         let mut debts = Debts::default();
         let owed = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
-        owed.for_each(|work| work.defer_into(&mut debts));
-        Plan::new(&PlanInput {
+        let due = |work: &Work| if self.settings.slips_count { work.planned_due(now) } else { work.due() };
+        owed.for_each(|work| work.defer_into(&mut debts, due(work), file_system));
+        let is_corrected = self.settings.replan_on_error;
+        make(&PlanInput {
             now_seconds: now.as_secs_f64(),
             machine: Disk::machine(),
             debts: &debts,
-            expected: &disk.expected(span, foreseen, end),
-            used_blocks: disk.used_blocks(debts.tied_blocks()),
+            expected: &disk.expected(Expecting { slots, foreseen, end, file_system, is_corrected }),
+            used_blocks: disk.space(file_system).used_blocks(debts.tied_blocks()),
             limit_share: LIMIT_SHARE,
             spread,
             against_cores_max: self.against_max(device),
@@ -231,13 +300,21 @@ impl Worklist {
             left_seconds: if work.is_owed() { work.left_seconds() } else { 0.0 },
             tied_bytes: work.tied_bytes,
             due: work.due(),
+            planned_due: work.planned_due(now),
+            slipped_seconds: work.slip.seconds,
             is_silent: work.is_silent(now),
             is_hung: work.is_hung(),
             others_processors: work.processors.others(),
         })
     }
 
-    fn measure(&mut self, device: DeviceId, foreground: Foreground, seconds: f64) {
+    fn measure(
+        &mut self,
+        now: Nanos,
+        device: DeviceId,
+        (foreground, seconds): (Foreground, f64),
+        forecast: Forecast<'_>,
+    ) {
         let disk = self.disks.entry(device).or_default();
         let works = self.works.values_mut().filter(|work| work.queue.device == device);
         let mut ran_all = 0.0;
@@ -259,7 +336,13 @@ impl Worklist {
         if seconds <= 0.0 {
             return;
         }
-        disk.foreground(&foreground, seconds);
+        disk.foreground(&foreground, seconds, forecast);
+        if let Some(in_force) = self.plans.get_mut(&device) {
+            in_force.left_by_foreground(now, disk.free_cores(foreground.busy), seconds);
+        }
+        if let Some(calibrating) = self.calibrating.get_mut(&device).filter(|_| ran_all <= 0.0) {
+            calibrating.slice(&foreground, seconds);
+        }
         if may_use_gaps {
             disk.gaps((1.0 - foreground.busy).clamp(0.0, 1.0), ran_all / seconds, seconds);
         }
@@ -276,12 +359,5 @@ impl Worklist {
             in_force.is_stale = true;
         }
         effects
-    }
-
-    fn is_plan_due(&self, now: Nanos, device: DeviceId) -> bool {
-        self.plans.get(&device).is_none_or(|in_force| {
-            let age = now.since(in_force.made);
-            age >= REPLAN || (in_force.is_stale && age >= REPLAN_MIN)
-        })
     }
 }

@@ -45,6 +45,7 @@ fn report(id: u32, done_items: f64, ran_seconds: u64) -> BackgroundReport {
         ran: Nanos::from_secs(ran_seconds),
         used_bytes: 0,
         size_bytes: 0,
+        file_system: None,
         processors: None,
         gets_on: None,
     }

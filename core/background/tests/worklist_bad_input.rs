@@ -42,6 +42,7 @@ fn report(id: u32, used_bytes: u64, size_bytes: u64) -> BackgroundReport {
         ran: Nanos::ZERO,
         used_bytes,
         size_bytes,
+        file_system: None,
         processors: None,
         gets_on: None,
     }

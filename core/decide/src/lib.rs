@@ -282,8 +282,9 @@ impl Decider {
     /// A slice ended: learns from it, and says what follows. Rows of unknown tenants are passed over.
     pub fn slice(&mut self, now: Nanos, input: DecideInput<'_>) -> Decided {
         // What tenants took part in comes first, since shares follow from it; it sees the shares of the slice that ended.
-        let effects = self.take_part(now, input.signals);
+        let mut effects = self.take_part(now, input.signals);
         self.policies.slice(self.now, &input);
+        effects.extend(self.policies.makespan.take_rested().into_iter().map(|run| Effect::JobEnded(Box::new(run))));
         let DecideInput { signals, outlook } = input;
         self.outlook = outlook;
         let decisions = self.decide(signals);

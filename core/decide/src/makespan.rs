@@ -7,6 +7,7 @@ mod bursts;
 mod lifting;
 mod position;
 mod present;
+mod rested;
 mod runs;
 mod view;
 
@@ -55,6 +56,12 @@ pub(crate) struct Rule {
     /// Where they are in what their names do.
     #[serde(default)]
     courses: BTreeMap<TenantId, Course>,
+    /// When each job last transferred or computed.
+    #[serde(default)]
+    active: BTreeMap<TenantId, Nanos>,
+    /// Runs that ended by a rest and were not told yet.
+    #[serde(default)]
+    rested: Vec<JobRun>,
 }
 
 impl Rule {
@@ -116,6 +123,7 @@ impl Rule {
         let trace = self.traces.remove(&tenant);
         self.courses.remove(&tenant);
         self.attained.remove(&tenant);
+        self.active.remove(&tenant);
         let mut attained: Vec<(u64, DeviceId)> = Vec::new();
         self.running.retain(|(device, of), running| {
             if *of == tenant {
@@ -263,10 +271,13 @@ impl SharePolicy for Rule {
             self.traces.clear();
             self.courses.clear();
             self.attained.clear();
+            self.active.clear();
             return;
         }
         input.signals.io.iter().for_each(|row| self.note(now, row));
         self.trace(input.signals);
+        self.note_active(now, input.signals);
+        self.end_rested(now);
         let mut devices: Vec<DeviceId> = self.running.keys().map(|(device, _)| *device).collect();
         devices.dedup();
         devices.into_iter().for_each(|device| self.sort(now, device, input));
@@ -281,7 +292,8 @@ impl SharePolicy for Rule {
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
         let place = self.place(pair);
-        let text = place.map_or_else(|| "no job".to_owned(), |position| self.explain(pair.tenant, position));
+        let text =
+            place.map_or_else(|| "no job".to_owned(), |position| self.explain((pair.device, pair.tenant), position));
         match place.and_then(QueuePosition::waits_with) {
             Some(disk_part) => Reason::JobWaits { text, disk_part },
             None => Reason::Stated { text },
@@ -377,6 +389,42 @@ mod tests {
     }
 
     #[test]
+    fn who_goes_first_and_who_waits_each_name_who_pays_for_whom() {
+        let sizes: Vec<(String, Option<u64>)> = (1..=6).map(|size| (format!("t{size}"), Some(size << 20))).collect();
+        let mut rule = rule(&sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect::<Vec<_>>());
+        slice(&mut rule, 1, 1000, &[1000; 6]);
+        let reason = |tenant: u64| rule.explain((DISK, TenantId(tenant)), &rule.places[&(DISK, TenantId(tenant))]);
+        assert!(reason(1).contains("paid for by t2, t3, t4 and 2 more"), "{}", reason(1));
+        assert!(reason(6).contains("it pays for t1"), "{}", reason(6));
+    }
+
+    #[test]
+    fn a_job_whose_cgroup_outlives_its_run_ends_after_a_long_rest_and_the_next_run_is_another() {
+        let ends = |ends_after_rest| {
+            let mut rule = Rule::default();
+            rule.settings.ends_after_rest = ends_after_rest;
+            rule.tenant_seen(&Tenant { job: job("backup", 800), ..tenant(1, "service") });
+            rule.tenant_seen(&tenant(2, "by itself"));
+            rule.declared(TenantId(2), job("sort", 800));
+            let mut runs = Vec::new();
+            // Three nights, ten hours apart, and it rests for a few minutes in the middle of each.
+            for night in 0..3 {
+                for second in (0..400).chain(700..1000) {
+                    let bytes = if second % 200 < 100 { 2 } else { 0 };
+                    slice(&mut rule, 36_000 * night + second, 1000, &[bytes, bytes]);
+                }
+                slice(&mut rule, 36_000 * night + 2000, 1000, &[0, 0]);
+                runs.extend(rule.take_rested().into_iter().map(|run| (run.name.clone(), run.bytes())));
+            }
+            let view = rule.views(Nanos::from_secs(90_000), &Outlook::default());
+            (runs, view[0].is_overrun, view[1].is_overrun)
+        };
+        let run = || ("backup".to_owned(), 600);
+        assert_eq!(ends(true), (vec![run(), run(), run()], false, true), "who says itself when it ends has not ended");
+        assert_eq!(ends(false), (Vec::new(), true, true), "as in recordings of earlier versions");
+    }
+
+    #[test]
     fn one_that_is_done_or_computes_holds_up_nobody() {
         let mut rule = rule(&[("a", Some(310)), ("b", Some(1_000)), ("c", Some(2_000))]);
         let ahead = |rule: &Rule| -> Vec<u64> {
@@ -391,10 +439,13 @@ mod tests {
         assert_eq!(ahead(&rule), [1, 2], "it is nearly done");
         slice(&mut rule, 4, 1000, &[0, 100, 50]);
         assert_eq!(ahead(&rule), [1, 2], "it rests");
-        let reason = |tenant: u64| rule.explain(TenantId(tenant), &rule.places[&(DISK, TenantId(tenant))]);
+        let reason = |tenant: u64| rule.explain((DISK, TenantId(tenant)), &rule.places[&(DISK, TenantId(tenant))]);
         assert!(reason(1).contains("it rests, and holds up nobody"), "{}", reason(1));
         assert!(reason(2).contains("ahead too"), "{}", reason(2));
-        assert!(reason(3).contains("it pays for the first"), "{}", reason(3));
+        assert!(reason(3).contains("it pays for a and b"), "{}", reason(3));
+        rule.settings.payers_are_named = false;
+        let reason = rule.explain((DISK, TenantId(3)), &rule.places[&(DISK, TenantId(3))]);
+        assert!(reason.contains("it pays for the first"), "as in recordings of earlier versions: {reason}");
         slice(&mut rule, 5, 1000, &[0, 100, 50]);
         slice(&mut rule, 6, 1000, &[0, 100, 50]);
         assert_eq!(ahead(&rule), [2], "it is gone");

@@ -1,11 +1,12 @@
 //! Background work in the loop: what the foreground of each disk did goes to the worklist, and what that says becomes effects. Work
 //! runs at level `idle` unless the plan gives it a part of the disk against others.
 
-use minerva_background::{Foreground, Foreseen, Plan, SpaceDate, Span, WorkView, Worklist, Written};
+use minerva_background::{Foreground, Foreseen, Plan, QueueOverTime, SpaceDate, Span, WorkView, Worklist, Written};
 use minerva_decide::Decider;
 use minerva_model::{
-    BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, Decision, DeviceId, Effect,
-    Expectation, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos, Outlook, Signals, Tenant, TenantId,
+    BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings, Decision,
+    DeviceId, DiskCalibration, Effect, Expectation, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos, Outlook,
+    Signals, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,33 @@ pub(crate) struct Background {
     cgroups: BTreeMap<TenantId, String>,
 }
 
+/// Background work as it is at an instant: what plans for people are made from, wherever there is time for them.
+#[derive(Clone, Debug)]
+pub struct BackgroundPlanning {
+    now: Nanos,
+    worklist: Worklist,
+    outlook: Outlook,
+}
+
+impl BackgroundPlanning {
+    /// The plan of a disk, with what each queue has and owes over time, in so many stretches at most.
+    pub fn plan(&self, device: DeviceId, span: Span, stretches: usize) -> (Plan, Vec<QueueOverTime>) {
+        let Self { now, worklist, outlook } = self;
+        ask_with(outlook, device, *now, |foreseen| worklist.plan_by_queue(*now, device, (span, stretches), foreseen))
+    }
+
+    /// When space runs out on a disk.
+    pub fn space_date(&self, device: DeviceId, span: Span) -> SpaceDate {
+        let Self { now, worklist, outlook } = self;
+        ask_with(outlook, device, *now, |foreseen| worklist.space_date(*now, device, span, foreseen))
+    }
+}
+
 impl Background {
+    pub(crate) fn configure(&mut self, settings: BackgroundSettings) {
+        self.worklist.configure(settings);
+    }
+
     pub(crate) fn set(&mut self, queue: BackgroundQueue) {
         let its = self.cgroups.iter().filter(|(_, cgroup)| **cgroup == queue.cgroup);
         self.tenants.extend(its.map(|(tenant, _)| (*tenant, queue.id)));
@@ -57,9 +84,7 @@ impl Background {
 
     /// Tenants that are stopped while others use their disk, and so need no cap.
     pub(crate) fn stopped_elsewhere(&self) -> BTreeSet<TenantId> {
-        let stops = |id: &BackgroundId| {
-            self.worklist.views(Nanos::ZERO).any(|view| view.queue.id == *id && view.queue.hold == BackgroundHold::Stop)
-        };
+        let stops = |id: &BackgroundId| self.worklist.hold(*id) == Some(BackgroundHold::Stop);
         self.tenants.iter().filter(|(_, id)| stops(id)).map(|(tenant, _)| *tenant).collect()
     }
 
@@ -79,14 +104,26 @@ impl Background {
         (effects, self.levels(now, decider))
     }
 
-    /// The plan of a disk for people.
-    pub(crate) fn plan(&self, now: Nanos, device: DeviceId, span: Span, outlook: &Outlook) -> Plan {
-        ask_with(outlook, device, now, |foreseen| self.worklist.plan(now, device, span, foreseen))
+    /// All that plans for people are made from.
+    pub(crate) fn planning(&self, now: Nanos, outlook: &Outlook) -> BackgroundPlanning {
+        let outlook = Outlook::default().with_loads(outlook.loads().to_vec());
+        BackgroundPlanning { now, worklist: self.worklist.clone(), outlook }
     }
 
-    /// When space runs out on a disk, for people.
-    pub(crate) fn space_date(&self, now: Nanos, device: DeviceId, span: Span, outlook: &Outlook) -> SpaceDate {
-        ask_with(outlook, device, now, |foreseen| self.worklist.space_date(now, device, span, foreseen))
+    pub(crate) fn calibrate(&mut self, now: Nanos, device: DeviceId, length: Nanos) {
+        self.worklist.calibrate(now, device, length);
+    }
+
+    pub(crate) fn calibrated(&mut self, device: DeviceId, calibration: DiskCalibration) {
+        self.worklist.calibrated(device, calibration);
+    }
+
+    pub(crate) fn serves(&self, device: DeviceId) -> Option<DiskCalibration> {
+        self.worklist.serves(device)
+    }
+
+    pub(crate) fn calibrating_left(&self, now: Nanos, device: DeviceId) -> Option<Nanos> {
+        self.worklist.calibrating_left(now, device)
     }
 
     pub(crate) fn views(&self, now: Nanos) -> impl Iterator<Item = WorkView<'_>> {

@@ -28,7 +28,8 @@ mod slices;
 mod snapshot;
 mod unreadable;
 
-pub use minerva_background::{Plan, PlannedSlot, Shortage, Span, WorkView};
+pub use background::BackgroundPlanning;
+pub use minerva_background::{Plan, PlannedSlot, QueueOverTime, Shortage, Span, WorkView};
 pub use minerva_decide::{JobOnDisk, JobView, KnownJob};
 pub use minerva_forecast::TenantOutlook;
 pub use minerva_forecast::tenant::{RateForecast, SessionClass};
@@ -120,6 +121,8 @@ impl Engine {
             Event::BackgroundSet(queue) => self.background.set(*queue),
             Event::BackgroundGone(id) => self.background.gone(id),
             Event::BackgroundReported(report) => self.background.reported(self.now, &report),
+            Event::BackgroundCalibrate { device, length } => self.background.calibrate(self.now, device, length),
+            Event::BackgroundCalibrated { device, calibration } => self.background.calibrated(device, calibration),
             Event::Stopping => self.stop(),
         }
         // At once, so that effects stand in the order of the events that caused them.
@@ -199,6 +202,7 @@ impl Engine {
         self.forecasts.configure(config.forecast, config.observe.slice);
         self.decider.configure(self.now, config);
         self.actuator.configure(config);
+        self.background.configure(config.background);
         let slice = config.observe.slice;
         self.slices = Some(match self.slices {
             Some(slices) => slices.reconfigured(self.now, slice),

@@ -1,10 +1,14 @@
 //! What can be asked of the engine, and supposed for it.
 
 use crate::Engine;
-use minerva_background::{Plan, SpaceDate, Span, WorkView};
+use crate::background::BackgroundPlanning;
+use minerva_background::WorkView;
 use minerva_decide::{ContractsView, JobView, KnownJob};
 use minerva_forecast::TenantOutlook;
-use minerva_model::{BackEnd, Decision, DeviceId, ForecastMode, LoadOf, Mode, Outlook, Protection, Signals, TenantId};
+use minerva_model::{
+    BackEnd, Decision, DeviceId, DiskCalibration, ForecastMode, LoadOf, Mode, Nanos, Outlook, Protection, Signals,
+    TenantId,
+};
 
 impl Engine {
     /// How far the engine goes at present.
@@ -125,14 +129,19 @@ impl Engine {
         self.background.views(self.now)
     }
 
-    /// The plan of a disk's background work.
-    pub fn background_plan(&self, device: DeviceId, span: Span) -> Plan {
-        self.background.plan(self.now, device, span, self.forecasts.outlook())
+    /// All that plans of background work are made from.
+    pub fn background_planning(&self) -> BackgroundPlanning {
+        self.background.planning(self.now, self.forecasts.outlook())
     }
 
-    /// When space runs out on a disk with background work.
-    pub fn space_date(&self, device: DeviceId, span: Span) -> SpaceDate {
-        self.background.space_date(self.now, device, span, self.forecasts.outlook())
+    /// What a disk serves to others than background work, as plans go by it.
+    pub fn disk_serves(&self, device: DeviceId) -> Option<DiskCalibration> {
+        self.background.serves(device)
+    }
+
+    /// For how long background work of a disk still rests to be calibrated.
+    pub fn calibrating_left(&self, device: DeviceId) -> Option<Nanos> {
+        self.background.calibrating_left(self.now, device)
     }
 
     /// Whether samples should tell what tenants use besides the disk.

@@ -1,16 +1,19 @@
 //! What an earlier version recorded.
 
-use minerva_model::{CgroupRef, EngineConfig, ForecastSettings, Origin, Tenant, TenantId, TenantKind, Terms};
+use minerva_model::{
+    BackgroundSettings, CgroupRef, EngineConfig, ForecastSettings, Origin, Tenant, TenantId, TenantKind, Terms,
+};
 
 /// What a daemon of the first version recorded is understood: settings without the tables that came later.
 #[test]
 fn settings_of_an_older_recording_are_read() {
     let mut old = serde_json::to_value(EngineConfig::default()).unwrap();
-    for table in ["credits", "levels", "coordination", "forecast"] {
+    for table in ["credits", "levels", "coordination", "forecast", "background"] {
         assert!(old.as_object_mut().unwrap().remove(table).is_some());
     }
-    let without_forecasts = EngineConfig { forecast: ForecastSettings::absent(), ..EngineConfig::default() };
-    assert_eq!(serde_json::from_value::<EngineConfig>(old).unwrap(), without_forecasts);
+    let (forecast, background) = (ForecastSettings::absent(), BackgroundSettings::absent());
+    let as_before = EngineConfig { forecast, background, ..EngineConfig::default() };
+    assert_eq!(serde_json::from_value::<EngineConfig>(old).unwrap(), as_before);
     let tenant = Tenant {
         id: TenantId(1),
         name: "tenant".to_owned(),

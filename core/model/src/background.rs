@@ -39,6 +39,17 @@ pub struct BackgroundCost {
     pub slow_down: Option<f64>,
 }
 
+/// What a disk serves to others than background work, measured while none ran.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DiskCalibration {
+    /// Bytes in a second in which it is busy for them; above 0.
+    pub bytes_per_busy_second: f64,
+    /// Requests a second in slices in which they used it.
+    pub requests_per_second: f64,
+    /// For how long it was busy for them meanwhile.
+    pub busy_seconds: f64,
+}
+
 /// A queue as the operator registered it, with what is known of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundQueue {
@@ -119,6 +130,9 @@ pub struct BackgroundReport {
     pub used_bytes: u64,
     /// See `used_bytes`.
     pub size_bytes: u64,
+    /// Which file system that is, of those on the disk; absent where there is none. Recordings of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<u64>,
     /// What was seen of the host's processors; absent where its processes cannot be confined to some of them. Recordings of earlier
     /// versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

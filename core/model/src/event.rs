@@ -3,9 +3,9 @@
 
 use crate::{
     Adjustment, AgentReport, BackgroundCost, BackgroundId, BackgroundOrder, BackgroundQueue, BackgroundReport,
-    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel, Granted, JobPhase,
-    JobRun, JobSettings, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims,
-    MigrationAnswer, MigrationReport, Outcome, Purchase, Recalled, Refused, RequestId, Sample, ServedContracts,
+    Decision, Declaration, Device, DeviceId, DiskCalibration, EngineConfig, EntryNumber, Finding, FittedModel, Granted,
+    JobPhase, JobRun, JobSettings, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims,
+    MigrationAnswer, MigrationReport, Nanos, Outcome, Purchase, Recalled, Refused, RequestId, Sample, ServedContracts,
     ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,20 @@ pub enum Event {
     },
     /// How far background work is. It counts in the slice that ends next.
     BackgroundReported(BackgroundReport),
+    /// Background work of a disk is to rest for so long, so that it is measured what the disk serves to others.
+    BackgroundCalibrate {
+        /// Which disk.
+        device: DeviceId,
+        /// For how long.
+        length: Nanos,
+    },
+    /// What was measured of a disk before this start.
+    BackgroundCalibrated {
+        /// Which disk.
+        device: DeviceId,
+        /// What.
+        calibration: DiskCalibration,
+    },
     /// The driver is about to end: everything that was written is to be put back.
     Stopping,
 }
@@ -158,5 +172,12 @@ pub enum Effect {
         id: BackgroundId,
         /// What.
         cost: BackgroundCost,
+    },
+    /// Remember for the next start what a disk serves to others than background work.
+    BackgroundCalibrated {
+        /// Which disk.
+        device: DeviceId,
+        /// What.
+        calibration: DiskCalibration,
     },
 }

@@ -14,7 +14,7 @@ mod slices;
 
 pub use owed::{NotOwed, Owing, Owner};
 pub use requests::Change;
-pub use show::span_of;
+pub use show::{shown_plan, span_of};
 pub use slices::Reported;
 
 use carrier::Carrier;
@@ -46,6 +46,8 @@ pub struct Queues {
 struct Queue {
     row: BackgroundRow,
     device: Option<DeviceId>,
+    /// Why there is no disk to work on now; empty if there is one.
+    absent: String,
     /// Kept in the store as it is, when by the loop's clock.
     kept_at: Nanos,
     /// The processors that its processes are confined to, or why they are not.
@@ -78,13 +80,17 @@ impl Queues {
     pub fn set(&mut self, row: BackgroundRow, device: Option<DeviceId>) -> Option<Event> {
         let id = row.id;
         let work = registered::spec(&row);
-        let is_new = !self.queues.contains_key(&id);
-        self.queues.insert(id, Queue { row, device, kept_at: boottime(), processors: String::new() });
+        let before = self.queues.remove(&id);
+        // Lost or found since whoever changed its terms looked.
+        let device = device.or(before.as_ref().and_then(|queue| queue.device));
+        let is_carried = before.as_ref().is_some_and(|queue| queue.device.is_some());
+        let absent = before.filter(|_| device.is_none()).map(|queue| queue.absent).unwrap_or_default();
+        self.queues.insert(id, Queue { row, device, absent, kept_at: boottime(), processors: String::new() });
         let row = &self.queues[&id].row;
         let (work, device) = work.zip(device).filter(|_| row.state != BackgroundState::Done)?;
         let queue = registered::queue(row, &work, device, self.settings.cgroup(id));
         let ran = Nanos::from_millis(row.ran_ms);
-        if let Some(carrier) = self.carry().filter(|_| is_new) {
+        if let Some(carrier) = self.carry().filter(|_| !is_carried) {
             carrier.add(work, device, ran);
         }
         Some(Event::BackgroundSet(Box::new(queue)))
@@ -104,7 +110,8 @@ impl Queues {
     /// Ends a queue that the store has forgotten. The answer is for the engine.
     pub fn remove(&mut self, id: BackgroundId) -> Option<Event> {
         self.queues.remove(&id)?;
-        if let Some(carrier) = &self.carrier {
+        // Also of one that was not carried out since the daemon started: something may be left of it.
+        if let Some(carrier) = self.carry() {
             carrier.remove(id);
         }
         Some(Event::BackgroundGone(id))

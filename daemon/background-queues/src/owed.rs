@@ -217,6 +217,7 @@ mod tests {
             ran: Nanos::from_secs(1),
             used_bytes: 0,
             size_bytes: 0,
+            file_system: None,
             processors: None,
             gets_on: None,
         }

@@ -1,9 +1,9 @@
 //! A queue as the store has it, as the engine wants it, and as the worker does.
 
 use minerva_clock::{boottime, unix_ns};
-use minerva_linux_background::{FileIdentity, Kind, Spec};
+use minerva_linux_background::{FileIdentity, Found, Kind, Spec};
 use minerva_model::{BackgroundQueue, DeviceId, Nanos};
-use minerva_store::BackgroundRow;
+use minerva_store::{BackgroundFound, BackgroundRow, LastingIdentity};
 use std::path::PathBuf;
 
 /// For the worker; nothing if a later version wrote a kind that this one does not know.
@@ -13,12 +13,47 @@ pub(crate) fn spec(row: &BackgroundRow) -> Option<Spec> {
         name: row.name.clone(),
         kind: Kind::from_word(&row.kind)?,
         path: PathBuf::from(&row.path),
-        identity: FileIdentity { device: row.identity.0, inode: row.identity.1 },
+        identity: identity(row),
         command: row.command.clone(),
         never_stop: row.never_stop,
         position: row.position,
+        found: Found {
+            bytes: row.found.bytes,
+            errors: row.found.errors,
+            uncorrectable: row.found.uncorrectable,
+            under_way: row.found.under_way,
+        },
         used_percent_max: row.used_percent_max,
     })
+}
+
+/// What was at its path when it was asked for.
+fn identity(row: &BackgroundRow) -> FileIdentity {
+    let lasting = |kept: LastingIdentity| minerva_linux_background::LastingIdentity {
+        file_system: kept.file_system,
+        subvolume: kept.subvolume,
+        born_ns: kept.born_ns,
+    };
+    let (device, inode) = row.identity;
+    FileIdentity { device, inode, lasting: row.lasting_identity.map(lasting) }
+}
+
+/// The same for the store.
+pub(crate) fn keep_identity(row: &mut BackgroundRow, identity: &FileIdentity) {
+    let kept = |lasting: minerva_linux_background::LastingIdentity| LastingIdentity {
+        file_system: lasting.file_system,
+        subvolume: lasting.subvolume,
+        born_ns: lasting.born_ns,
+    };
+    row.identity = (identity.device, identity.inode);
+    row.lasting_identity = identity.lasting.map(kept);
+}
+
+/// How far its workers came, for the store.
+pub(crate) fn keep_position(row: &mut BackgroundRow, position: u64, found: &Found) {
+    let Found { bytes, errors, uncorrectable, under_way } = *found;
+    row.position = position;
+    row.found = BackgroundFound { bytes, errors, uncorrectable, under_way };
 }
 
 /// For the engine.

@@ -1,13 +1,13 @@
 //! What operators ask of background work, judged. What is to last is in the store before it is in force.
 
 use crate::Queues;
-use crate::disk_of::disk_of;
-use crate::registered::spec;
+use crate::disk_of::{disk_of, mounts};
+use crate::registered::{keep_identity, spec};
 use minerva_api::v1;
 use minerva_clock::unix_ns;
 use minerva_linux_background::{Kind, USED_PERCENT_MAX_DEFAULT};
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId};
-use minerva_store::BackgroundRow;
+use minerva_store::{BackgroundFound, BackgroundRow};
 use std::path::Path;
 
 const NAME_BYTES_MAX: usize = 64;
@@ -52,10 +52,12 @@ impl Queues {
         self.judge_room(&request.name)?;
         let kind = Kind::from_word(&request.kind)
             .ok_or_else(|| format!("'{}' is no kind: use {}", request.kind, Kind::ALL.map(Kind::as_str).join(", ")))?;
-        let row = row(BackgroundId(self.last_id.0 + 1), kind, request)?;
+        let mut row = row(BackgroundId(self.last_id.0 + 1), kind, request)?;
+        let identity = kind.identity(Path::new(&row.path), &self.roots.sys).map_err(|error| error.in_full())?;
+        keep_identity(&mut row, &identity);
         let work = spec(&row).ok_or("its kind is not known here")?;
         work.check(&self.roots.sys).map_err(|error| error.in_full())?;
-        let device = disk_of(&self.roots, kind, &work.path)?;
+        let device = disk_of(&self.roots, &mounts(&self.roots)?, kind, &work.path)?;
         if !is_watched(device) {
             let path = &row.path;
             return Err(format!("{path} is on the disk {device}, which Minerva does not watch (daemon.devices_only)"));
@@ -110,7 +112,6 @@ fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Resul
     }
     let used_percent_max = u8::try_from(used_percent_max.unwrap_or(USED_PERCENT_MAX_DEFAULT.into()));
     let used_percent_max = used_percent_max.ok().filter(|percent| *percent <= 100);
-    let identity = kind.identity(Path::new(&path)).map_err(|error| error.in_full())?;
     let now_ms = unix_ns() / NANOS_PER_MS as i64;
     let sla_ms = sla_ns.map(|ns| i64::try_from(ns / NANOS_PER_MS).unwrap_or(i64::MAX));
     Ok(BackgroundRow {
@@ -118,7 +119,9 @@ fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Resul
         name,
         kind: kind.as_str().to_owned(),
         path,
-        identity: (identity.device, identity.inode),
+        // Looked at once the rest is known to be meant.
+        identity: (0, 0),
+        lasting_identity: None,
         command,
         never_stop,
         priority,
@@ -130,6 +133,7 @@ fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Resul
         done_items: 0.0,
         total_items: None,
         position: 0,
+        found: BackgroundFound::default(),
         ran_ms: 0,
         used_percent_max: used_percent_max.ok_or("chunks are used by at most 100 percent")?,
         cost: BackgroundCost { seconds_per_item: kind.seconds_per_item(), measured_seconds: 0.0, slow_down: None },

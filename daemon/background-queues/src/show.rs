@@ -4,12 +4,16 @@ use crate::owed::Owed;
 use crate::registered::by_wall;
 use crate::{Queue, Queues};
 use minerva_api::v1;
-use minerva_background::{Payment, Plan, PlannedSlot, Shortage, SpaceDate, Span, WorkView};
+use minerva_background::{
+    Payment, Plan, PlannedSlot, QueueOverTime, QueueStretch, Shortage, SpaceDate, Span, WorkView,
+};
 use minerva_linux_background::Kind;
 use minerva_model::{BackgroundHold, BackgroundId, BackgroundPace, BackgroundState, DeviceId, Nanos};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const BLOCK_BYTES: f64 = 4096.0;
+/// Cores of a disk in a plan: thousandths of its time.
+const PARTS: f64 = 1000.0;
 /// Of work that runs and gets nowhere.
 const HUNG: &str = "it ran for ten minutes without getting on: other work of this disk goes first";
 
@@ -84,47 +88,64 @@ impl Queues {
             share_permille: share_permille(view),
             processors: queue.processors.clone(),
             others_processors: view.and_then(|view| view.others_processors),
+            slipped_seconds: view.map_or(0.0, |view| view.slipped_seconds),
+            planned_due_unix_ns: view.map_or(0, |view| by_wall(view.planned_due)),
         }
     }
 
-    /// A disk's plan, for as long as was asked for.
-    pub fn shown_plan(
-        &self,
-        disk_name: String,
-        span: v1::BackgroundSpan,
-        plan: &Plan,
-        space: SpaceDate,
-    ) -> v1::BackgroundPlan {
-        let name = |id: u32| {
-            let queue = self.queues.get(&BackgroundId(id));
-            let owed = || self.owed.get(&BackgroundId(id)).map(|owed| owed.owner.name.clone());
-            queue.map(|queue| queue.row.name.clone()).or_else(owed).unwrap_or_else(|| format!("b{id}"))
-        };
-        let alarm = |at_seconds: f64, shortage: Shortage| v1::BackgroundAlarm {
-            at_unix_ns: wall(at_seconds),
-            message: match shortage {
-                Shortage::Space { blocks } => {
-                    format!("space runs out: {:.1} GB too few", blocks * BLOCK_BYTES / 1e9)
-                }
-                Shortage::Deadline { id } => format!("{} misses its deadline", name(id.0)),
-            },
-        };
-        let payment = |payment: &Payment| v1::BackgroundPayment {
-            name: name(payment.id.0),
-            paid_unix_ns: payment.paid_seconds.map(wall),
-        };
-        v1::BackgroundPlan {
-            device: disk_name,
-            span: span.into(),
-            violations: plan.violations() as u32,
-            payments: plan.payments.iter().map(payment).collect(),
-            alarms: plan.alarms.iter().map(|found| alarm(found.at_seconds, found.shortage)).collect(),
-            slots: slots(plan),
-            space_likely_unix_ns: space.likely_seconds.map(wall),
-            space_earliest_unix_ns: space.earliest_seconds.map(wall),
-            space_latest_unix_ns: space.latest_seconds.map(wall),
-            is_space_interval_known: space.is_interval_known,
-        }
+    /// What each queue is called, by number.
+    pub fn names(&self) -> BTreeMap<u32, String> {
+        let of_operators = self.queues.iter().map(|(id, queue)| (id.0, queue.row.name.clone()));
+        let of_tenants = self.owed.iter().map(|(id, owed)| (id.0, owed.owner.name.clone()));
+        of_operators.chain(of_tenants).collect()
+    }
+}
+
+/// A disk's plan for people, for as long as was asked for. `names` are those of queues.
+pub fn shown_plan(
+    names: &BTreeMap<u32, String>,
+    (disk_name, span): (String, v1::BackgroundSpan),
+    (plan, queues): &(Plan, Vec<QueueOverTime>),
+    space: SpaceDate,
+) -> v1::BackgroundPlan {
+    let name = |id: u32| names.get(&id).cloned().unwrap_or_else(|| format!("b{id}"));
+    let alarm = |at_seconds: f64, shortage: Shortage| v1::BackgroundAlarm {
+        at_unix_ns: wall(at_seconds),
+        message: match shortage {
+            Shortage::Space { blocks } => {
+                format!("space runs out: {:.1} GB too few", blocks * BLOCK_BYTES / 1e9)
+            }
+            Shortage::Deadline { id } => format!("{} misses its deadline", name(id.0)),
+        },
+    };
+    let stretches: BTreeMap<u32, &[QueueStretch]> =
+        queues.iter().map(|queue| (queue.id.0, &queue.stretches[..])).collect();
+    let payment = |payment: &Payment| v1::BackgroundPayment {
+        name: name(payment.id.0),
+        paid_unix_ns: payment.paid_seconds.map(wall),
+        stretches: stretches.get(&payment.id.0).map_or_else(Vec::new, |of| of.iter().map(stretch).collect()),
+    };
+    v1::BackgroundPlan {
+        device: disk_name,
+        span: span.into(),
+        violations: plan.violations() as u32,
+        payments: plan.payments.iter().map(payment).collect(),
+        alarms: plan.alarms.iter().map(|found| alarm(found.at_seconds, found.shortage)).collect(),
+        slots: slots(plan),
+        space_likely_unix_ns: space.likely_seconds.map(wall),
+        space_earliest_unix_ns: space.earliest_seconds.map(wall),
+        space_latest_unix_ns: space.latest_seconds.map(wall),
+        is_space_interval_known: space.is_interval_known,
+    }
+}
+
+fn stretch(stretch: &QueueStretch) -> v1::BackgroundStretch {
+    v1::BackgroundStretch {
+        start_unix_ns: wall(stretch.start_seconds),
+        length_ns: (stretch.seconds * 1e9) as u64,
+        permille: stretch.cores.round() as u32,
+        left_seconds: stretch.core_seconds / PARTS,
+        tied_bytes: (stretch.blocks * BLOCK_BYTES) as u64,
     }
 }
 
@@ -167,6 +188,8 @@ fn shown_owed(
         share_permille: share_permille(view),
         processors: String::new(),
         others_processors: None,
+        slipped_seconds: view.map_or(0.0, |view| view.slipped_seconds),
+        planned_due_unix_ns: view.map_or(0, |view| by_wall(view.planned_due)),
     }
 }
 
@@ -215,9 +238,7 @@ fn wall(seconds: f64) -> i64 {
 /// Why a queue runs or does not.
 fn reason(queue: &Queue, view: Option<&WorkView<'_>>) -> String {
     match view {
-        _ if queue.device.is_none() && queue.row.state != BackgroundState::Done => {
-            "its path is on no disk that is watched now".to_owned()
-        }
+        _ if queue.device.is_none() && queue.row.state != BackgroundState::Done => queue.absent.clone(),
         Some(view) if view.is_silent => "its worker has said nothing for a while".to_owned(),
         Some(view) if view.is_hung && queue.row.kind == Kind::Command.as_str() => HUNG_COMMAND.to_owned(),
         Some(view) if view.is_hung => HUNG.to_owned(),

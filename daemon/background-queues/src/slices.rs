@@ -1,13 +1,15 @@
 //! Background work from slice to slice: what is registered is read from the store, and how far each is goes to the engine, and now
 //! and then to the store.
 
-use crate::Queues;
-use crate::disk_of::disk_of;
-use crate::registered::spec;
+use crate::disk_of::{self, disk_of};
+use crate::registered::{keep_identity, keep_position, spec};
+use crate::{Queue, Queues};
 use minerva_clock::boottime;
 use minerva_linux_background::QueueStatus;
+use minerva_linux_observe::MountFacts;
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId, Event, Nanos};
 use minerva_store::BackgroundRow;
+use std::cell::OnceCell;
 use std::path::Path;
 
 /// How often what changes all the time is kept. What ended is kept at once.
@@ -37,29 +39,57 @@ impl Queues {
     ) -> Vec<Event> {
         self.is_loaded = true;
         self.last_id = last_id;
-        let found = rows.into_iter().filter_map(|row| {
-            let device = self.find_disk(&row, &is_watched);
-            self.set(row, device)
-        });
-        found.collect()
+        for row in rows {
+            let device = if row.state == BackgroundState::Done { self.disk_of_done(&row) } else { None };
+            // What is still to be done has no disk yet.
+            drop(self.set(row, device));
+        }
+        self.find_disks(is_watched)
+    }
+
+    /// For people only.
+    fn disk_of_done(&self, row: &BackgroundRow) -> Option<DeviceId> {
+        let mounts = disk_of::mounts(&self.roots).ok()?;
+        disk_of(&self.roots, &mounts, spec(row)?.kind, Path::new(&row.path)).ok()
     }
 
     /// Queues whose disk was not there, and is by now. The answer is for the engine.
     pub fn find_disks(&mut self, is_watched: impl Fn(DeviceId) -> bool) -> Vec<Event> {
-        let is_lost = |queue: &&crate::Queue| queue.device.is_none() && queue.row.state != BackgroundState::Done;
+        let is_lost = |queue: &&Queue| queue.device.is_none() && queue.row.state != BackgroundState::Done;
         let lost: Vec<BackgroundRow> = self.queues.values().filter(is_lost).map(|queue| queue.row.clone()).collect();
-        let found = lost.into_iter().filter_map(|row| {
-            let device = self.find_disk(&row, &is_watched)?;
-            self.queues.remove(&row.id);
-            self.set(row, Some(device))
-        });
-        found.collect()
+        // Read once, and only if something is to be found there.
+        let mounts = OnceCell::new();
+        let mut events = Vec::new();
+        for mut row in lost {
+            let id = row.id;
+            match self.find_disk(&mut row, &mounts, &is_watched) {
+                Ok(device) => events.extend(self.set(row, Some(device))),
+                Err(why) => self.note_absent(id, why),
+            }
+        }
+        events
     }
 
-    fn find_disk(&self, row: &BackgroundRow, is_watched: impl Fn(DeviceId) -> bool) -> Option<DeviceId> {
-        let kind = spec(row)?.kind;
-        let device = disk_of(&self.roots, kind, Path::new(&row.path)).ok()?;
-        is_watched(device).then_some(device)
+    /// The disk of what was asked for, if that is there. What an earlier version knew it by is kept in full from now on.
+    fn find_disk(
+        &self,
+        row: &mut BackgroundRow,
+        mounts: &OnceCell<Result<Vec<MountFacts>, String>>,
+        is_watched: impl Fn(DeviceId) -> bool,
+    ) -> Result<DeviceId, String> {
+        let work = spec(row).ok_or_else(|| format!("this version knows no work of the kind {}", row.kind))?;
+        let identity = work.look(&self.roots.sys).map_err(|error| error.in_full())?;
+        let mounts = mounts.get_or_init(|| disk_of::mounts(&self.roots)).as_ref().map_err(Clone::clone)?;
+        let device = disk_of(&self.roots, mounts, work.kind, Path::new(&row.path))?;
+        keep_identity(row, &identity);
+        is_watched(device).then_some(device).ok_or_else(|| "its path is on no disk that is watched now".to_owned())
+    }
+
+    /// What a queue is for is not there: it waits, and people are told once.
+    fn note_absent(&mut self, id: BackgroundId, why: String) {
+        let Some(queue) = self.queues.get_mut(&id).filter(|queue| queue.absent != why) else { return };
+        tracing::warn!(name = queue.row.name, "background work waits, trying again: {why}");
+        queue.absent = why;
     }
 
     /// How far all is, as asked for in the slice before. Never waits.
@@ -73,7 +103,7 @@ impl Queues {
     }
 
     fn take_status(&mut self, status: &QueueStatus, reported: &mut Reported) {
-        let QueueStatus { report, message, position, processors } = status;
+        let QueueStatus { report, message, position, found, is_absent, processors } = status;
         if let Some(owed) = self.owed.get_mut(&report.id) {
             reported.events.extend(owed.reported(report).map(Event::BackgroundReported));
         }
@@ -81,7 +111,8 @@ impl Queues {
         queue.processors.clone_from(processors);
         let before = queue.row.state;
         let row = &mut queue.row;
-        (row.state, row.position) = (report.state, *position);
+        row.state = report.state;
+        keep_position(row, *position, found);
         row.message.clone_from(message);
         (row.done_items, row.total_items) = (report.done_items, report.total_items);
         row.ran_ms += report.ran.0 / 1_000_000;
@@ -93,7 +124,16 @@ impl Queues {
         if is_over || boottime().since(queue.kept_at) >= KEEP_PERIOD {
             reported.rows.extend(self.row_to_keep(report.id));
         }
-        reported.events.push(Event::BackgroundReported(*report));
+        if !is_absent {
+            reported.events.push(Event::BackgroundReported(*report));
+            return;
+        }
+        // When it is there again, it may be on another disk.
+        if let Some(queue) = self.queues.get_mut(&report.id) {
+            queue.device = None;
+        }
+        self.note_absent(report.id, message.clone());
+        reported.events.push(Event::BackgroundGone(report.id));
     }
 
     /// The engine learnt what a queue costs. The answer is to be kept.

@@ -65,7 +65,29 @@ pub enum BackgroundCall {
     /// Pause, resume or remove it.
     Change(v1::ChangeBackgroundRequest, BackgroundAnswer),
     /// Tell of all.
-    Show(v1::BackgroundRequest, oneshot::Sender<v1::BackgroundResponse>),
+    Show(v1::BackgroundRequest, oneshot::Sender<Shown>),
+    /// Let work of a disk rest, and measure what that serves to others. Errors: a sentence.
+    Calibrate(v1::CalibrateBackgroundRequest, oneshot::Sender<Result<(), String>>),
+}
+
+/// Background work as the loop sees it, whose plans are still to be made: that takes long, and the loop does not wait for it.
+pub struct Shown(Box<dyn FnOnce() -> v1::BackgroundResponse + Send>);
+
+impl Shown {
+    /// What is left to do.
+    pub fn by(finish: impl FnOnce() -> v1::BackgroundResponse + Send + 'static) -> Self {
+        Self(Box::new(finish))
+    }
+
+    pub(crate) fn finish(self) -> v1::BackgroundResponse {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Shown")
+    }
 }
 
 /// Takes calls for a slice loop, without waiting for it.

@@ -11,11 +11,14 @@ use minerva_store_thread::Questions;
 use minerva_tenant_server::status::code_of;
 use std::pin::Pin;
 use std::sync::Arc;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::wrappers::{BroadcastStream, ReceiverStream};
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
+
+/// Plans of background work that are made at once.
+static PLANS: Semaphore = Semaphore::const_new(1);
 
 /// Slices that may wait for a watching client; a slower one misses some.
 pub const WATCH_QUEUE_LENGTH: usize = 4;
@@ -164,7 +167,25 @@ impl Operator for Service {
         request: Request<v1::BackgroundRequest>,
     ) -> Result<Response<v1::BackgroundResponse>, Status> {
         let request = request.into_inner();
-        self.ask(|answer| OperatorCall::Background(BackgroundCall::Show(request, answer))).await.map(Response::new)
+        let has_plans = request.span() != v1::BackgroundSpan::Unspecified;
+        let shown = self.ask(|answer| OperatorCall::Background(BackgroundCall::Show(request, answer))).await?;
+        if !has_plans {
+            return Ok(Response::new(shown.finish()));
+        }
+        // One after the other: whoever asks again and again waits for himself.
+        let _turn = PLANS.acquire().await.map_err(|_| Status::unavailable(NotTaken::Ended.to_string()))?;
+        let made = tokio::task::spawn_blocking(move || shown.finish()).await;
+        made.map(Response::new).map_err(|error| Status::internal(error.to_string()))
+    }
+
+    async fn calibrate_background(
+        &self,
+        request: Request<v1::CalibrateBackgroundRequest>,
+    ) -> Result<Response<v1::CalibrateBackgroundResponse>, Status> {
+        let request = request.into_inner();
+        let outcome = self.ask(|answer| OperatorCall::Background(BackgroundCall::Calibrate(request, answer))).await?;
+        outcome.map_err(Status::failed_precondition)?;
+        Ok(Response::new(v1::CalibrateBackgroundResponse {}))
     }
 
     async fn jobs(&self, _: Request<v1::JobsRequest>) -> Result<Response<v1::JobsResponse>, Status> {

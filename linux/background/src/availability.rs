@@ -1,14 +1,37 @@
 //! Whether a kind of work can be done here, and whether what is at its path is still what was meant.
 
+use crate::btrfs::SUBVOLUME_INODE;
 use crate::error::WorkError;
-use crate::spec::{FileIdentity, Kind, Spec, refused};
+use crate::facts::Facts;
+use crate::identity::{FileIdentity, file_system};
+use crate::spec::{Kind, Spec, refused};
+use crate::target::{DeleteError, Target};
 use crate::{balance, defragment, md, scrub, snapshot, trim};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 impl Kind {
     /// What is at a path, so that another in its place is not taken for it; a sentence if it is nothing for this kind.
-    pub fn identity(self, path: &Path) -> Result<FileIdentity, WorkError> {
-        if self == Self::BtrfsSnapshotDelete { snapshot::identity(path) } else { FileIdentity::of(path) }
+    pub fn identity(self, path: &Path, sys: &Path) -> Result<FileIdentity, WorkError> {
+        match self {
+            Self::Delete => identity_of(&Target::open(path).map_err(|error| not_opened(error, "look at"))?),
+            Self::BtrfsSnapshotDelete => snapshot::identity(path),
+            Self::MdCheck | Self::MdResync => md::Array::of(path, sys)?.identity(path),
+            Self::Command | Self::BtrfsScrub | Self::BtrfsBalance | Self::BtrfsDefragment | Self::Fstrim => {
+                let directory = self.open(path).map_err(WorkError::io("open", path))?;
+                identity_of_directory(&directory, path)
+            }
+        }
+    }
+
+    /// The directory at a path. Only a command's may be reached by a link.
+    fn open(self, path: &Path) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let links = if self == Self::Command { OFlags::empty() } else { OFlags::NOFOLLOW };
+        open(path, flags | links, Mode::empty())
     }
 }
 
@@ -22,12 +45,8 @@ impl Spec {
             return refused(format!("{} is no absolute path", self.path.display()));
         }
         match self.kind {
-            Kind::Delete => crate::Deletion::begin(&self.path, true).map(drop).map_err(|error| match error {
-                crate::DeleteError::Kernel { path, source } => WorkError::Io { operation: "delete", path, source },
-                other => WorkError::Refused(other.to_string()),
-            }),
+            Kind::Delete => Target::open(&self.path).map(drop).map_err(|error| not_opened(error, "delete")),
             Kind::Command if self.command.is_empty() => refused("a command is needed: -- PROGRAM ARGUMENTS".to_owned()),
-            Kind::Command if !self.path.is_dir() => refused(format!("{} is no directory", self.path.display())),
             Kind::Command => Ok(()),
             Kind::BtrfsScrub => scrub::check(&self.path),
             Kind::BtrfsBalance => balance::check(&self.path),
@@ -39,14 +58,100 @@ impl Spec {
         }
     }
 
-    /// What is at the path is what was there when the operator asked.
-    pub(crate) fn is_same(&self) -> Result<(), WorkError> {
-        if self.kind.identity(&self.path)? == self.identity {
-            return Ok(());
+    /// Looks whether what is at the path is what was there when the operator asked. What is to be deleted may be gone. Answers with what it
+    /// is known by, which is more than an earlier version recorded.
+    ///
+    /// # Errors
+    /// [`WorkError::Absent`] if another is there, or nothing: its disk may not be mounted.
+    pub fn look(&self, sys: &Path) -> Result<FileIdentity, WorkError> {
+        match self.kind {
+            Kind::Delete | Kind::BtrfsSnapshotDelete => {
+                Ok(self.find_target()?.map_or(self.identity, |(identity, _)| identity))
+            }
+            Kind::Command | Kind::BtrfsScrub | Kind::BtrfsBalance | Kind::BtrfsDefragment | Kind::Fstrim => {
+                self.find_directory().map(|(identity, _)| identity)
+            }
+            Kind::MdCheck | Kind::MdResync => {
+                let found = self.kind.identity(&self.path, sys).map_err(|_| self.is_another())?;
+                // By its node, which has another inode after each boot, earlier versions knew it.
+                let is_known = self.identity.lasting.is_some();
+                if is_known && !self.identity.is(&found) { Err(self.is_another()) } else { Ok(found) }
+            }
         }
-        refused(format!(
-            "{} is another than when it was asked for (a link, a mount or a new directory took its place): nothing was done",
+    }
+
+    /// The directory that it is for, if that is what was meant: opened once, for the path may lead to another a moment later.
+    pub(crate) fn open(&self) -> Result<OwnedFd, WorkError> {
+        self.find_directory().map(|(_, directory)| directory)
+    }
+
+    /// What is to be deleted, if that is what was meant; nothing if it is gone.
+    pub(crate) fn open_target(&self) -> Result<Option<Target>, WorkError> {
+        Ok(self.find_target()?.map(|(_, target)| target))
+    }
+
+    fn find_directory(&self) -> Result<(FileIdentity, OwnedFd), WorkError> {
+        let directory = match self.kind.open(&self.path) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Err(self.is_another()),
+            opened => opened.map_err(WorkError::io("open", &self.path))?,
+        };
+        let found = identity_of_directory(&directory, &self.path)?;
+        if self.identity.is(&found) { Ok((found, directory)) } else { Err(self.is_another()) }
+    }
+
+    fn find_target(&self) -> Result<Option<(FileIdentity, Target)>, WorkError> {
+        let target = match Target::open(&self.path) {
+            Ok(target) => target,
+            Err(DeleteError::MountPoint(_)) => return Err(self.is_another()),
+            Err(DeleteError::Kernel { source, .. })
+                if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return if self.is_gone() { Ok(None) } else { Err(self.is_another()) };
+            }
+            Err(error) => return Err(not_opened(error, "delete")),
+        };
+        let is_snapshot = self.kind == Kind::BtrfsSnapshotDelete;
+        let found = if is_snapshot { snapshot::identity_of(&target) } else { identity_of(&target) };
+        match found {
+            Ok(found) if self.identity.is(&found) => Ok(Some((found, target))),
+            Ok(_) | Err(WorkError::Refused(_)) => Err(self.is_another()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Nothing is at its path, and the file system on which it was is there.
+    fn is_gone(&self) -> bool {
+        let Some(lasting) = self.identity.lasting else { return true };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let above = self.path.ancestors().skip(1).find_map(|above| open(above, flags, Mode::empty()).ok());
+        let Some(Ok((file_system, subvolume))) = above.map(|above| file_system(&above)) else { return false };
+        // A subvolume lies in another.
+        let is_subvolume = self.kind == Kind::BtrfsSnapshotDelete || self.identity.inode == SUBVOLUME_INODE;
+        file_system == lasting.file_system && (is_subvolume || subvolume == lasting.subvolume)
+    }
+
+    /// Another is at the path, or nothing.
+    pub(crate) fn is_another(&self) -> WorkError {
+        WorkError::Absent(format!(
+            "{} is not what it was when it was asked for (its disk is not mounted, or a link, a mount or a new directory took its place): \
+             nothing is done until it is, or until this is removed",
             self.path.display()
         ))
+    }
+}
+
+fn identity_of_directory(directory: &OwnedFd, path: &Path) -> Result<FileIdentity, WorkError> {
+    let facts = Facts::of(directory).map_err(WorkError::io("look at", path))?;
+    FileIdentity::of(&facts, directory, path)
+}
+
+fn identity_of(target: &Target) -> Result<FileIdentity, WorkError> {
+    FileIdentity::of(&target.facts, target.directory.as_ref().unwrap_or(&target.parent), &target.path)
+}
+
+fn not_opened(error: DeleteError, operation: &'static str) -> WorkError {
+    match error {
+        DeleteError::Kernel { path, source } => WorkError::Io { operation, path, source },
+        other => WorkError::Refused(other.to_string()),
     }
 }

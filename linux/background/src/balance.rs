@@ -8,6 +8,7 @@
 
 use crate::btrfs::{Key, items, open_btrfs, word_at};
 use crate::error::WorkError;
+use crate::spec::Spec;
 use crate::worker::Worker;
 use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Opcode, Updater, ioctl, opcode};
@@ -59,12 +60,12 @@ pub(crate) fn check(path: &Path) -> Result<(), WorkError> {
 }
 
 /// Ends the call in which a chunk is moved, if there is one; waits until it has ended.
-pub(crate) fn cancel(path: &Path) -> Result<(), WorkError> {
-    let directory = open_btrfs(path, "balance")?;
+pub(crate) fn cancel(spec: &Spec) -> Result<(), WorkError> {
+    let directory = spec.open()?;
     // SAFETY: `BTRFS_IOC_BALANCE_CTL` takes a number, no pointer.
     match unsafe { ioctl(&directory, IntegerSetter::<BALANCE_CONTROL>::new_usize(CANCEL)) } {
         Ok(()) | Err(Errno::NOTCONN) => Ok(()),
-        Err(errno) => Err(WorkError::io("stop the balance of", path)(errno)),
+        Err(errno) => Err(WorkError::io("stop the balance of", &spec.path)(errno)),
     }
 }
 
@@ -72,7 +73,7 @@ pub(crate) fn cancel(path: &Path) -> Result<(), WorkError> {
 /// done; 0: everywhere.
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let path = worker.spec().path.clone();
-    let directory = open_btrfs(&path, "balance")?;
+    let directory = worker.spec().open()?;
     let percent = worker.spec().used_percent_max;
     let below = Some(worker.spec().position).filter(|position| *position > 0).unwrap_or(u64::MAX);
     let mut chunks = chunks(&directory).map_err(WorkError::io("read the chunks of", &path))?;

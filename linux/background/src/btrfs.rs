@@ -8,7 +8,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// `BTRFS_SUPER_MAGIC` of linux/magic.h.
-const BTRFS_MAGIC: u64 = 0x9123_683E;
+pub(crate) const BTRFS_MAGIC: u64 = 0x9123_683E;
+
+/// Of the directory of every subvolume (`BTRFS_FIRST_FREE_OBJECTID`).
+pub(crate) const SUBVOLUME_INODE: u64 = 256;
 
 /// `struct btrfs_ioctl_search_args`: a key of 104 bytes, and room for what is found.
 type SearchArgs = [u8; 4096];
@@ -23,6 +26,12 @@ type SubvolumeArgs = [u64; 63];
 const SUBVOLUME: Opcode = opcode::read::<SubvolumeArgs>(0x94, 60);
 const SUBVOLUME_IDENTIFIER: usize = 37;
 const SUBVOLUME_SNAPSHOT_OF: usize = 39;
+
+/// `struct btrfs_ioctl_fs_info_args`: in words the greatest device number, the number of devices, its identifier (2), and what is not
+/// used here.
+pub(crate) type FsInfo = [u64; 128];
+const FS_INFO: Opcode = opcode::read::<FsInfo>(0x94, 31);
+const FS_IDENTIFIER: usize = 2;
 
 /// A key of an item of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +59,18 @@ pub(crate) fn open_btrfs(path: &Path, nothing_to: &str) -> Result<OwnedFd, WorkE
         return Ok(directory);
     }
     Err(WorkError::Refused(format!("{} is not on a btrfs: there is nothing to {nothing_to}", path.display())))
+}
+
+/// What a btrfs says of itself.
+pub(crate) fn fs_info(directory: &OwnedFd) -> Result<FsInfo, Errno> {
+    // SAFETY: `BTRFS_IOC_FS_INFO` writes one `struct btrfs_ioctl_fs_info_args`, which is 1,024 bytes.
+    unsafe { ioctl(directory, Getter::<FS_INFO, FsInfo>::new()) }
+}
+
+/// What a btrfs is known by, wherever it is mounted.
+pub(crate) fn file_system_identifier(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
+    let info = fs_info(directory)?;
+    Ok((info[FS_IDENTIFIER], info[FS_IDENTIFIER + 1]))
 }
 
 /// The subvolume that a directory lies in.

@@ -48,7 +48,7 @@ pub(crate) fn check(path: &Path) -> Result<(), WorkError> {
 /// passes over as many.
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let path = worker.spec().path.clone();
-    let root = open_btrfs(&path, "defragment")?;
+    let root = worker.spec().open()?;
     let total = Files::below(&root, &path)?.map(|(_, size)| size).sum::<u64>();
     let (mut done, skipped) = (0, worker.spec().position);
     let (mut files, mut in_use, mut shared) = (0_u64, 0_u64, 0_u64);

@@ -5,7 +5,9 @@
 //! link or a mount point meanwhile is never entered: a link is removed as a link, a mount point is left with a reason, and
 //! nothing outside the tree is touched whatever others do to it.
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat2, statat, unlinkat};
+use crate::facts::Facts;
+use crate::target::{DeleteError, Target, open_directory, parent};
+use rustix::fs::{AtFlags, Dir, FileType, statat, unlinkat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr};
@@ -17,30 +19,6 @@ use std::path::{Path, PathBuf};
 const NAMES_AT_A_TIME: usize = 1_024;
 /// Each level holds a descriptor.
 const DEPTH_MAX: usize = 256;
-/// The kernel asks for another attempt when names change while it resolves one.
-const ATTEMPTS: usize = 16;
-
-/// Why a deletion did not begin.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteError {
-    /// The path has no last name, as `/` or `..`.
-    #[error("{} names no entry of a directory: give the directory itself by its name", .0.display())]
-    NoName(PathBuf),
-    /// It is a directory, and those were not asked for.
-    #[error("{} is a directory: use -r to delete it with all that is in it", .0.display())]
-    Directory(PathBuf),
-    /// It is where something is mounted.
-    #[error("{} is a mount point: unmount it first, nothing was deleted", .0.display())]
-    MountPoint(PathBuf),
-    /// The kernel refused.
-    #[error("cannot delete {}", path.display())]
-    Kernel {
-        /// What was to be opened.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-}
 
 /// What a step removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +45,10 @@ pub struct Left {
 pub struct Deletion {
     /// The directories that are open, the innermost last; the first is the parent of what is deleted.
     open: Vec<Frame>,
+    /// What was opened to be deleted.
+    facts: Facts,
+    /// Something may have been removed.
+    is_begun: bool,
     removed: Removed,
     left: Vec<Left>,
 }
@@ -85,34 +67,38 @@ struct Frame {
 }
 
 impl Deletion {
-    /// Begins to delete what is at `path`. Links on the way to its last name are followed, as everywhere; the last is not.
+    /// Begins to delete what is at `path`. Links on the way to its last name are followed, as everywhere; the last is not. The path is not
+    /// resolved again.
     ///
     /// # Errors
     /// There is nothing, it is a mount point, or a directory and `recursive` is not set.
     pub fn begin(path: &Path, recursive: bool) -> Result<Self, DeleteError> {
-        let name = path.file_name().ok_or_else(|| DeleteError::NoName(path.to_owned()))?;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let failed = |errno: Errno| DeleteError::Kernel { path: path.to_owned(), source: errno.into() };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat2(CWD, parent, flags, Mode::empty(), ResolveFlags::empty()).map_err(failed)?;
-        let name = CString::new(name.as_bytes()).map_err(|_| failed(Errno::INVAL))?;
-        let stat = statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            if !recursive {
-                return Err(DeleteError::Directory(path.to_owned()));
-            }
-            match open_directory(&directory, &name) {
-                Err(Errno::XDEV) => return Err(DeleteError::MountPoint(path.to_owned())),
-                opened => drop(opened.map_err(failed)?),
-            }
+        let target = Target::open(path)?;
+        if target.directory.is_some() && !recursive {
+            return Err(DeleteError::Directory(path.to_owned()));
         }
+        Ok(Self::of(target))
+    }
+
+    /// Begins to delete what is held, with all that is in it.
+    pub(crate) fn of(target: Target) -> Self {
+        let Target { path, parent: directory, name, directory: inner, facts } = target;
         let frame =
-            Frame { directory, path: parent.to_owned(), names: vec![name], kept: BTreeSet::new(), is_parent: true };
-        Ok(Self { open: vec![frame], removed: Removed::default(), left: Vec::new() })
+            |directory, path, names, is_parent| Frame { directory, path, names, kept: BTreeSet::new(), is_parent };
+        let mut open = vec![frame(directory, parent(&path).to_owned(), vec![name], true)];
+        open.extend(inner.map(|inner| frame(inner, path, Vec::new(), false)));
+        Self { open, facts, is_begun: false, removed: Removed::default(), left: Vec::new() }
     }
 
     /// Removes one entry, or opens one directory; whether there is more to do.
     pub fn step(&mut self) -> bool {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            match self.is_in_place() {
+                Ok(true) => {}
+                Err(Errno::NOENT) => self.open.clear(),
+                Ok(false) | Err(_) => self.leave_all(),
+            }
+        }
         let depth = self.open.len();
         let Some(frame) = self.open.last_mut() else { return false };
         let Some(name) = frame.names.pop() else {
@@ -155,8 +141,27 @@ impl Deletion {
         &self.left
     }
 
+    /// What was opened has its name still.
+    fn is_in_place(&self) -> Result<bool, Errno> {
+        let first = self.open.first().and_then(|frame| Some((&frame.directory, frame.names.last()?)));
+        let (directory, name) = first.ok_or(Errno::NOENT)?;
+        Facts::of_entry(directory, name).map(|found| found == self.facts)
+    }
+
+    /// Another has taken its place, which is left, as is what is still in what was opened.
+    fn leave_all(&mut self) {
+        let first = self.open.first_mut().and_then(|frame| Some((frame.names.pop()?, frame)));
+        if let Some((name, frame)) = first {
+            frame.keep(name, "another has taken its place", &mut self.left);
+        }
+        self.open.clear();
+    }
+
     /// The innermost directory is done: removes it from the one that it lies in.
     fn close(&mut self) {
+        if self.open.len() == 2 && self.is_in_place() == Ok(false) {
+            return self.leave_all();
+        }
         let closed = self.open.pop();
         let (Some(closed), Some(parent)) = (closed, self.open.last_mut()) else { return };
         let Some(name) = parent.names.pop() else { return };
@@ -211,18 +216,5 @@ impl Removed {
         self.directories += more.directories;
         self.files += more.files;
         self.bytes += more.bytes;
-    }
-}
-
-/// The directory of this name itself: no link, no mount.
-pub(crate) fn open_directory(parent: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-    let mut attempts = 0;
-    loop {
-        match openat2(parent, name, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) if attempts < ATTEMPTS => attempts += 1,
-            result => return result,
-        }
     }
 }

@@ -1,13 +1,12 @@
 //! The worker's deletion: counts what is there first, so that it can be said how long it will take, and then deletes it.
 
-use crate::delete::{Deletion, open_directory};
+use crate::delete::Deletion;
 use crate::error::WorkError;
+use crate::target::{Target, open_directory};
 use crate::worker::Worker;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, open, statat};
+use rustix::fs::{AtFlags, Dir, FileType, statat};
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 /// How many files are looked at to learn how large they are in the mean.
 const SAMPLED: u64 = 256;
@@ -23,31 +22,33 @@ struct Counted {
     sampled_bytes: u64,
 }
 
-/// Deletes what the assignment says, if it is still that.
+/// Deletes what the assignment says, if it is still that. Its path is resolved once: others may have put a link or another directory anywhere
+/// on it by the time that all is counted.
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
-    let path = worker.spec().path.clone();
-    if std::fs::symlink_metadata(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+    let Some(target) = worker.spec().open_target()? else {
         worker.say("it was gone already");
         return Ok(());
-    }
-    worker.spec().is_same()?;
-    let counted = count(worker, &path);
+    };
+    let counted = count(worker, &target);
     let bytes_per_entry = counted.sampled_bytes as f64 / counted.sampled.max(1) as f64;
-    let entries = remove(worker, &path, counted.entries, bytes_per_entry)?;
+    let entries = remove(worker, target, counted.entries, bytes_per_entry)?;
     worker.say(&format!("{entries} entries deleted"));
     Ok(())
 }
 
 /// Entries of a tree.
-pub(crate) fn entries(worker: &Worker, path: &Path) -> u64 {
-    count(worker, path).entries
+pub(crate) fn entries(worker: &Worker, target: &Target) -> u64 {
+    count(worker, target).entries
 }
 
 /// Deletes a tree of so many entries, each of which ties so many bytes; how many entries were deleted, by workers before this one too.
-pub(crate) fn remove(worker: &Worker, path: &Path, counted: u64, bytes_per_entry: f64) -> Result<u64, WorkError> {
+pub(crate) fn remove(worker: &Worker, target: Target, counted: u64, bytes_per_entry: f64) -> Result<u64, WorkError> {
+    if !target.is_in_place() {
+        return Err(worker.spec().is_another());
+    }
     let before = worker.spec().position;
     let total = (before + counted) as f64;
-    let mut deletion = Deletion::begin(path, true).map_err(|error| WorkError::Refused(error.to_string()))?;
+    let mut deletion = Deletion::of(target);
     let mut told = 0;
     while deletion.step() {
         let removed = deletion.removed();
@@ -74,14 +75,9 @@ pub(crate) fn remove(worker: &Worker, path: &Path, counted: u64, bytes_per_entry
 }
 
 /// Counts a tree, through no link and into no mount. What cannot be read is not counted.
-fn count(worker: &Worker, path: &Path) -> Counted {
+fn count(worker: &Worker, target: &Target) -> Counted {
     let mut counted = Counted { entries: 1, ..Counted::default() };
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return counted };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let (Ok(parent), Ok(name)) = (open(parent, flags, Mode::empty()), CString::new(name.as_bytes())) else {
-        return counted;
-    };
-    let Ok(root) = open_directory(&parent, &name) else { return counted };
+    let Some(root) = target.directory.as_ref().and_then(|root| root.try_clone().ok()) else { return counted };
     let mut open_ones = vec![(names(&root, &mut counted), root)];
     while let Some((directories, directory)) = open_ones.last_mut() {
         let Some(name) = directories.pop() else {
@@ -116,4 +112,99 @@ fn names(directory: &OwnedFd, counted: &mut Counted) -> Vec<CString> {
         }
     }
     directories
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, remove, run};
+    use crate::error::WorkError;
+    use crate::spec::Kind;
+    use crate::worker::Worker;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    /// A tree `a/lib` that is to be deleted, and a tree `usr/lib` that nobody asked for.
+    fn asked_for() -> (tempfile::TempDir, Worker) {
+        let folder = tempfile::Builder::new().prefix("minerva-test-").tempdir().unwrap();
+        let root = folder.path();
+        for file in ["a/lib/one", "a/lib/inner/two", "usr/lib/one", "usr/lib/inner/kept"] {
+            fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), "text").unwrap();
+        }
+        let worker = Worker::of(root, Kind::Delete, &root.join("a/lib"));
+        (folder, worker)
+    }
+
+    /// Deletes it, after all was counted and others changed something.
+    fn deleted(root: &Path, worker: &Worker, change: impl Fn(&Path)) -> Result<u64, WorkError> {
+        let target = worker.spec().open_target().unwrap().unwrap();
+        let counted = count(worker, &target).entries;
+        assert_eq!(counted, 4);
+        change(root);
+        remove(worker, target, counted, 0.0)
+    }
+
+    fn is_spared(root: &Path) -> bool {
+        root.join("usr/lib/one").exists() && root.join("usr/lib/inner/kept").exists()
+    }
+
+    #[test]
+    fn a_directory_above_that_becomes_a_link_while_all_is_counted_leads_nowhere_else() {
+        let (folder, worker) = asked_for();
+        let deleted = deleted(folder.path(), &worker, |root| {
+            fs::rename(root.join("a"), root.join("away")).unwrap();
+            symlink("usr", root.join("a")).unwrap();
+        });
+        assert_eq!(deleted.unwrap(), 4);
+        assert!(is_spared(folder.path()));
+        assert!(!folder.path().join("away/lib").exists(), "what was asked for is gone");
+    }
+
+    #[test]
+    fn what_becomes_another_while_all_is_counted_is_left_alone_as_is_what_it_was() {
+        let by_link = |root: &Path| symlink("../usr/lib", root.join("a/lib")).unwrap();
+        let by_directory = |root: &Path| fs::rename(root.join("usr/lib"), root.join("a/lib")).unwrap();
+        let changes: [&dyn Fn(&Path); 2] = [&by_link, &by_directory];
+        for change in changes {
+            let (folder, worker) = asked_for();
+            let deleted = deleted(folder.path(), &worker, |root| {
+                fs::rename(root.join("a/lib"), root.join("away")).unwrap();
+                change(root);
+            });
+            assert!(matches!(deleted, Err(WorkError::Absent(_))), "{deleted:?}");
+            let root = folder.path();
+            assert!(is_spared(root) || root.join("a/lib/inner/kept").exists());
+            assert!(root.join("away/one").exists() && root.join("away/inner/two").exists());
+        }
+    }
+
+    #[test]
+    fn what_became_another_before_is_left_alone_and_deleted_once_it_is_there_again() {
+        let (folder, mut worker) = asked_for();
+        let root = folder.path();
+        fs::rename(root.join("a"), root.join("away")).unwrap();
+        symlink("usr", root.join("a")).unwrap();
+        assert!(matches!(run(&mut worker), Err(WorkError::Absent(_))));
+        assert!(is_spared(root) && root.join("away/lib/one").exists());
+        fs::remove_file(root.join("a")).unwrap();
+        fs::rename(root.join("away"), root.join("a")).unwrap();
+        run(&mut worker).unwrap();
+        assert!(is_spared(root) && !root.join("a/lib").exists());
+        run(&mut worker).unwrap();
+        assert_eq!(worker.message(), "it was gone already");
+    }
+
+    #[test]
+    fn a_directory_of_the_same_number_that_was_made_since_is_another() {
+        let (_folder, mut worker) = asked_for();
+        let lasting = worker.spec_mut().identity.lasting.as_mut().unwrap();
+        if lasting.born_ns == 0 {
+            println!("skipped: needs a file system that keeps when files were made");
+            return;
+        }
+        lasting.born_ns += 1;
+        assert!(matches!(run(&mut worker), Err(WorkError::Absent(_))));
+        assert!(worker.spec().path.join("one").exists());
+    }
 }

@@ -13,6 +13,7 @@
 //! | `output` | state | what a command printed |
 
 use crate::error::WorkError;
+use crate::spec::Found;
 use minerva_model::{BackgroundId, Nanos};
 use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
@@ -55,6 +56,8 @@ pub(crate) struct Progress {
     pub(crate) tied_bytes: f64,
     /// Where another worker would go on.
     pub(crate) position: u64,
+    /// What was found up to there.
+    pub(crate) found: Found,
     /// Processor time that the worker's own process used so far.
     pub(crate) worker: Nanos,
 }
@@ -64,6 +67,9 @@ pub(crate) struct Progress {
 pub(crate) struct Ended {
     /// All was done.
     pub(crate) is_done: bool,
+    /// Nothing was: what it is for was not there. Workers of earlier versions do not say so.
+    #[serde(default)]
+    pub(crate) is_absent: bool,
     /// A sentence for people.
     pub(crate) message: String,
     /// How far it came.
@@ -121,6 +127,12 @@ impl QueueDirectories {
 
     pub(crate) fn has_begun(&self) -> bool {
         self.state.join("begun").exists()
+    }
+
+    /// A worker found nothing to begin with: another may.
+    pub(crate) fn forget_end(&self) {
+        // Not there, it is forgotten.
+        let _ = fs::remove_file(self.state.join("result"));
     }
 
     /// What an earlier run left, so that another can begin.

@@ -8,6 +8,9 @@ pub enum WorkError {
     /// It cannot be done here.
     #[error("{0}")]
     Refused(String),
+    /// What it is for is not at its path, and may be there again.
+    #[error("{0}")]
+    Absent(String),
     /// The kernel refused.
     #[error("failed to {operation} {}", path.display())]
     Io {
@@ -30,7 +33,7 @@ impl WorkError {
     /// For people: what happened, and why.
     pub fn in_full(&self) -> String {
         match self {
-            Self::Refused(_) => self.to_string(),
+            Self::Refused(_) | Self::Absent(_) => self.to_string(),
             Self::Io { source, .. } => format!("{self}: {source}"),
         }
     }

@@ -1,19 +1,20 @@
 //! All queues of a host: lets the one of each disk that may use its gaps run in them, and stops it when others come back.
 
 use crate::counters::Counters;
-use crate::directories::{Groups, QueueDirectories};
-use crate::groups::mounted;
+use crate::directories;
 use crate::processor_use::HostProcessors;
 use crate::processors::Hierarchy;
-use crate::run::{Run, WorkerProgram};
-use crate::spec::Spec;
+use crate::run::Run;
+use crate::settings::Settings;
+use crate::spec::{Found, Spec};
 use crate::told::{Told, ToldRun};
+use crate::worker::Assignment;
 use minerva_background::Gap;
 use minerva_model::{BackgroundId, BackgroundOrder, BackgroundReport, BackgroundState, CgroupVersion, DeviceId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often it is looked for others while work runs, and while it waits for a gap.
 const LOOK_RUNNING: Duration = Duration::from_millis(4);
@@ -23,59 +24,8 @@ const LOOK_WORKERS: Nanos = Nanos::from_millis(200);
 /// How often it is looked for groups and elevators that changed.
 const LOOK_GROUPS: Nanos = Nanos::from_secs(2);
 
-/// Where everything is.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The daemon's directory that a reboot empties.
-    pub runtime_dir: PathBuf,
-    /// The one that is kept.
-    pub state_dir: PathBuf,
-    /// Root of the hierarchy of the disk controller, and its version.
-    pub cgroup_root: PathBuf,
-    /// See `cgroup_root`.
-    pub version: CgroupVersion,
-    /// Group above those of queues, below the root.
-    pub parent: String,
-    /// `/sys`.
-    pub sys: PathBuf,
-    /// `/proc`.
-    pub proc: PathBuf,
-    /// How to start a worker.
-    pub worker: WorkerProgram,
-}
-
-impl Settings {
-    /// The group of a queue below the root of the hierarchy.
-    pub fn cgroup(&self, id: BackgroundId) -> String {
-        format!("{}/background-{id}", self.parent)
-    }
-
-    fn place(&self, id: BackgroundId, processors: &Result<Hierarchy, String>) -> QueueDirectories {
-        let cgroup = self.cgroup(id);
-        let groups = Groups {
-            io: self.cgroup_root.join(&cgroup),
-            freezer: self.freezer_root().join(&cgroup),
-            processors: processors.as_ref().ok().map(|hierarchy| hierarchy.group(&cgroup)),
-        };
-        QueueDirectories::of(&self.runtime_dir, &self.state_dir, id, groups)
-    }
-
-    fn mounts(&self) -> String {
-        fs::read_to_string(self.proc.join("self/mountinfo")).unwrap_or_default()
-    }
-
-    /// Root of the unified hierarchy, if there is one.
-    fn unified_root(&self) -> Option<PathBuf> {
-        let is_all = self.version == CgroupVersion::V2;
-        if is_all { Some(self.cgroup_root.clone()) } else { mounted(&self.mounts(), "cgroup2", "") }
-    }
-
-    /// Root of a hierarchy that can freeze: the unified one, else the freezer of v1.
-    fn freezer_root(&self) -> PathBuf {
-        let v1 = || mounted(&self.mounts(), "cgroup", "freezer");
-        self.unified_root().or_else(v1).unwrap_or_else(|| self.cgroup_root.clone())
-    }
-}
+/// How long the end of the daemon waits for work that was removed just before.
+const LEAVE_MAX: Duration = Duration::from_secs(10);
 
 /// How a queue is, for whoever keeps it.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,6 +36,10 @@ pub struct QueueStatus {
     pub message: String,
     /// Where another worker would go on.
     pub position: u64,
+    /// What was found up to there.
+    pub found: Found,
+    /// What it is for is not at its path: it is forgotten here, and to be added again once that is there.
+    pub is_absent: bool,
     /// The processors that its processes are confined to, or why they are not; empty before anything was measured.
     pub processors: String,
 }
@@ -156,7 +110,18 @@ impl Executor {
     /// Ends a queue's work; what it did stays done.
     pub fn remove(&mut self, id: BackgroundId) {
         self.told.remove(&id);
-        self.leaving.extend(self.runs.remove(&id));
+        self.leaving.extend(self.runs.remove(&id).or_else(|| self.left_behind(id)));
+    }
+
+    /// What a queue has that is not carried out, because it is done or what it is for is not there.
+    fn left_behind(&self, id: BackgroundId) -> Option<Run> {
+        let place = self.settings.place(id, &self.hierarchy);
+        let assignment = directories::read::<Assignment>(&place.runtime.join("spec"));
+        if assignment.is_none() {
+            place.remove();
+        }
+        let device = DeviceId { major: 0, minor: 0 };
+        assignment.map(|left| Run::new(left.spec, device, place, Nanos::ZERO, Nanos::ZERO))
     }
 
     /// Looks for others, lets run and stops; when to look again. To be called then, or sooner.
@@ -198,26 +163,40 @@ impl Executor {
         let groups = self.runs.values().map(Run::unified_group);
         let seen = self.host_processors.look(now, &self.settings.proc, groups);
         let hierarchy = self.hierarchy.as_ref();
-        let status = |run: &mut Run| QueueStatus {
-            report: BackgroundReport { processors: run.processors(hierarchy, seen), ..run.report() },
-            message: run.message.clone(),
-            position: run.position(),
-            processors: run.processors_said.clone(),
+        let status = |run: &mut Run| {
+            let (position, found) = run.position();
+            QueueStatus {
+                report: BackgroundReport { processors: run.processors(hierarchy, seen), ..run.report() },
+                message: run.message.clone(),
+                position,
+                found,
+                is_absent: run.is_absent,
+                processors: run.processors_said.clone(),
+            }
         };
         let of_told = |run: &mut ToldRun| QueueStatus {
             report: run.report(),
             message: String::new(),
             position: 0,
+            found: Found::default(),
+            is_absent: false,
             processors: String::new(),
         };
-        self.runs.values_mut().map(status).chain(self.told.values_mut().map(of_told)).collect()
+        let all = self.runs.values_mut().map(status).chain(self.told.values_mut().map(of_told)).collect();
+        self.runs.retain(|_, run| !run.is_absent);
+        all
     }
 
     /// The daemon ends: all work is stopped, and waits for the next daemon.
     pub fn stop(&mut self) {
         self.runs.values_mut().filter(|run| run.state != BackgroundState::Done).for_each(Run::leave);
         let sys = self.settings.sys.clone();
-        self.leaving.retain_mut(|run| !run.remove(&sys));
+        let begun = Instant::now();
+        // Nobody knows of them any more after this.
+        while !self.leaving.is_empty() && begun.elapsed() < LEAVE_MAX {
+            self.leaving.retain_mut(|run| !run.remove(&sys));
+            std::thread::sleep(LOOK_WAITING);
+        }
     }
 
     /// Which queue of a disk may run.
@@ -268,7 +247,7 @@ fn elevator(sys: &Path, device: DeviceId) -> String {
 /// Stops the work of a daemon that is gone, so that none goes on without anybody who looks for others: for the guard.
 pub fn stop_all(runtime_dir: &Path) {
     for entry in fs::read_dir(runtime_dir.join("background")).into_iter().flatten().flatten() {
-        let Some(assignment) = crate::directories::read::<crate::worker::Assignment>(&entry.path().join("spec")) else {
+        let Some(assignment) = directories::read::<Assignment>(&entry.path().join("spec")) else {
             continue;
         };
         let (spec, place) = (assignment.spec, assignment.place);

@@ -61,8 +61,9 @@ fn end_check(assignment: &Assignment, array: &Array) -> Result<(), WorkError> {
 mod tests {
     use super::put_arrays_back;
     use crate::directories::{Groups, QueueDirectories, replace};
+    use crate::identity::FileIdentity;
     use crate::md::Array;
-    use crate::spec::{FileIdentity, Kind, Spec};
+    use crate::spec::{Found, Kind, Spec};
     use crate::worker::Assignment;
     use minerva_model::BackgroundId;
     use std::fs;
@@ -85,10 +86,11 @@ mod tests {
             name: name.clone(),
             kind,
             path: root.join(&name),
-            identity: FileIdentity { device: 1, inode: 2 },
+            identity: FileIdentity { device: 1, inode: 2, lasting: None },
             command: Vec::new(),
             never_stop: false,
             position: 0,
+            found: Found::default(),
             used_percent_max: 50,
         };
         let array = Array::of(&spec.path, &sys).unwrap();

@@ -3,7 +3,9 @@
 //! | file | what |
 //! |---|---|
 //! | `spec`, `availability` | kinds of work, and whether they can be done here |
+//! | `identity`, `facts` | what was at a path when it was asked for, known again after a reboot |
 //! | `executor` | all queues of a host: runs one of each disk while others pause, and stops it when they come back |
+//! | `settings` | where the daemon's directories and the groups are |
 //! | `run` | one queue's worker, as its daemon sees it |
 //! | `activity`, `processes` | whether the processes of a command do anything |
 //! | `told` | work that a tenant's program does when it is told that it may |
@@ -13,7 +15,7 @@
 //! | `groups`, `freezer` | the groups that it is in, and stopping what is in them |
 //! | `processors`, `processor_use` | confining work to some processors, and how much of them others use |
 //! | `counters` | requests that others make of a disk |
-//! | `delete`, `delete_all` | a file or a directory with all in it, entry by entry, never through a link or into a mount |
+//! | `delete`, `delete_all`, `target` | a file or a directory with all in it, entry by entry, never through a link or into a mount |
 //! | `scrub`, `balance`, `defragment`, `snapshot` | btrfs: reading all, moving chunks together, writing files anew, deleting a snapshot |
 //! | `btrfs`, `files`, `extents` | what they ask of it: trees and subvolumes, the files of a tree, where bytes lie |
 //! | `trim`, `md` | discards, md arrays |
@@ -33,10 +35,14 @@ mod duty;
 mod error;
 mod executor;
 mod extents;
+mod facts;
 mod files;
 mod freezer;
 mod groups;
+mod identity;
 mod left_behind;
+#[cfg(test)]
+mod loop_disk;
 mod md;
 mod output;
 mod pace;
@@ -45,20 +51,25 @@ mod processor_use;
 mod processors;
 mod run;
 mod scrub;
+mod settings;
 mod snapshot;
 mod spec;
+mod target;
 mod told;
 mod trim;
 mod work;
 mod worker;
 
-pub use delete::{DeleteError, Deletion, Left, Removed};
+pub use delete::{Deletion, Left, Removed};
 pub use error::WorkError;
-pub use executor::{Executor, QueueStatus, Settings, stop_all};
+pub use executor::{Executor, QueueStatus, stop_all};
+pub use identity::{FileIdentity, LastingIdentity};
 pub use left_behind::{ArrayLeft, put_arrays_back};
 pub use pace::Pace;
 pub use processors::{ProcessorsLeft, put_processors_back};
 pub use run::WorkerProgram;
-pub use spec::{FileIdentity, Kind, Spec, USED_PERCENT_MAX_DEFAULT};
+pub use settings::Settings;
+pub use spec::{Found, Kind, Spec, USED_PERCENT_MAX_DEFAULT};
+pub use target::DeleteError;
 pub use told::{Say, Told};
 pub use work::work;

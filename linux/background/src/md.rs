@@ -5,7 +5,10 @@
 //! first change and put back.
 
 use crate::error::WorkError;
+use crate::identity::{FileIdentity, LastingIdentity};
+use crate::spec::Found;
 use crate::worker::Worker;
+use rustix::fs::stat;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +17,9 @@ use std::time::Duration;
 /// KiB a second of a check that is stopped: the kernel knows no less.
 const STOPPED: &str = "1";
 const PERIOD: Duration = Duration::from_millis(500);
-const SECTOR_BYTES: f64 = 512.0;
+const SECTOR_BYTES: u64 = 512;
+/// Where a check may begin, in arrays that are not divided into chunks.
+const PAGE_BYTES: u64 = 4096;
 /// What the knobs read back as while an array follows the whole host's settings, and what puts that back.
 const OF_SYSTEM: &str = "system";
 /// What the kernel begins by itself, and `repair`, which an operator may have begun.
@@ -72,9 +77,36 @@ impl Array {
         self.write("sync_speed_min", &speeds.minimum)
     }
 
-    /// Ends a check of ours.
+    /// Begins a check at a byte of each disk. The kernel itself would go on where the last one was ended, and after a boot from the start.
+    fn begin(&self, position: u64) -> Result<(), WorkError> {
+        let chunk = read(&self.directory.join("chunk_size"))?.parse().unwrap_or(0);
+        let unit = PAGE_BYTES.max(chunk);
+        self.write("sync_min", &(position / unit * unit / SECTOR_BYTES).to_string())?;
+        self.write("sync_action", "check")
+    }
+
+    /// Ends a check of ours. Waits until the kernel has ended it. Somebody else's begins at the start again.
     pub(crate) fn end(&self) -> Result<(), WorkError> {
-        if self.action()? == "check" { self.write("sync_action", "idle") } else { Ok(()) }
+        if self.action()? != "check" {
+            return Ok(());
+        }
+        self.write("sync_action", "idle")?;
+        self.write("sync_min", "0")
+    }
+
+    /// What an array is known by: what is written on its disks, or its number if nothing is.
+    pub(crate) fn identity(&self, node: &Path) -> Result<FileIdentity, WorkError> {
+        let device = stat(node).map_err(WorkError::io("look at", node))?.st_rdev;
+        let text = read(&self.directory.join("uuid")).unwrap_or_default().replace('-', "");
+        let written = u128::from_str_radix(&text, 16).ok().filter(|written| *written != 0);
+        let file_system = written.map_or((0, device), |written| ((written >> 64) as u64, written as u64));
+        let lasting = Some(LastingIdentity { file_system, subvolume: 0, born_ns: 0 });
+        Ok(FileIdentity { device, inode: 0, lasting })
+    }
+
+    /// Sectors that differ, as the check found so far, or the last one.
+    fn mismatches(&self) -> u64 {
+        read(&self.directory.join("mismatch_cnt")).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
     /// Whether there is a resync or a recovery to pace.
@@ -91,17 +123,17 @@ impl Array {
         read(&self.directory.join("sync_action"))
     }
 
-    /// Says how far it is, until it does none of that.
-    fn watch(&self, worker: &Worker, actions: &[&str]) -> Result<(), WorkError> {
-        let mut size = 0.0;
+    /// Says how far it is and what `found` says, until it does none of that.
+    fn watch(&self, worker: &Worker, actions: &[&str], found: impl Fn() -> Found) -> Result<(), WorkError> {
+        let mut size = 0;
         while actions.contains(&self.action()?.as_str()) {
             if let Some((done, all)) = self.completed()? {
                 size = all;
-                worker.progress(done, Some(all), done as u64);
+                worker.progress_with(done as f64, Some(all as f64), done, found());
             }
             std::thread::sleep(PERIOD);
         }
-        worker.progress(size, Some(size), size as u64);
+        worker.progress_with(size as f64, Some(size as f64), size, found());
         Ok(())
     }
 
@@ -111,37 +143,43 @@ impl Array {
     }
 
     /// Bytes compared, and bytes in all; nothing while no check runs.
-    fn completed(&self) -> Result<Option<(f64, f64)>, WorkError> {
+    fn completed(&self) -> Result<Option<(u64, u64)>, WorkError> {
         let text = read(&self.directory.join("sync_completed"))?;
-        let sectors = |text: &str| text.trim().parse::<f64>().ok();
+        let sectors = |text: &str| text.trim().parse::<u64>().ok();
         let both = text.split_once('/').and_then(|(done, all)| Some((sectors(done)?, sectors(all)?)));
         Ok(both.map(|(done, all)| (done * SECTOR_BYTES, all * SECTOR_BYTES)))
     }
 }
 
-/// Begins a check, unless one runs, and watches it to its end.
+/// Begins a check where the worker before this one was, unless one runs, and watches it to its end. The kernel counts what differs from 0
+/// in each: what was found before counts too.
 pub(crate) fn check(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
+    worker.spec().look(sys)?;
     let array = Array::of(&worker.spec().path, sys)?;
-    match array.action()?.as_str() {
-        "idle" => array.write("sync_action", "check")?,
+    let before = worker.spec().found;
+    let errors = match array.action()?.as_str() {
+        "idle" => {
+            array.begin(worker.spec().position)?;
+            before.errors + before.under_way
+        }
         // It was begun by the worker before this one.
-        "check" => {}
+        "check" => before.errors,
         other => {
             let why =
                 format!("{} is busy with {other}, which comes first: add it again later", worker.spec().path.display());
             return Err(WorkError::Refused(why));
         }
-    }
-    array.watch(worker, &["check"])?;
-    let mismatches = read(&array.directory.join("mismatch_cnt")).unwrap_or_default();
-    worker.say(&format!("{mismatches} sectors differ between copies"));
+    };
+    array.watch(worker, &["check"], || Found { errors, under_way: array.mismatches(), ..before })?;
+    worker.say(&format!("{} sectors differ between copies", errors + array.mismatches()));
     Ok(())
 }
 
 /// Watches a resync or a recovery to its end; what its speeds are, whoever let this run says.
 pub(crate) fn resync(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
+    worker.spec().look(sys)?;
     let array = Array::of(&worker.spec().path, sys)?;
-    array.watch(worker, &RESYNCS)?;
+    array.watch(worker, &RESYNCS, Found::default)?;
     let degraded = read(&array.directory.join("degraded")).unwrap_or_default();
     worker.say(&match degraded.as_str() {
         "" | "0" => "all copies are there".to_owned(),
@@ -157,11 +195,14 @@ fn read(path: &Path) -> Result<String, WorkError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Array, Speeds};
+    use super::{Array, Speeds, check};
+    use crate::error::WorkError;
+    use crate::spec::{Found, Kind};
+    use crate::worker::Worker;
     use std::fs;
     use std::path::Path;
 
-    fn array(sys: &Path, files: &[(&str, &str)]) -> Result<Array, crate::WorkError> {
+    fn array(sys: &Path, files: &[(&str, &str)]) -> Result<Array, WorkError> {
         let directory = sys.join("block/md7/md");
         fs::create_dir_all(&directory).unwrap();
         files.iter().for_each(|(name, text)| fs::write(directory.join(name), text).unwrap());
@@ -185,6 +226,62 @@ mod tests {
         assert_eq!(knobs(), ["1", "1"]);
         array.put_back(&speeds).unwrap();
         assert_eq!(knobs(), ["system", "5000"]);
+    }
+
+    /// A worker of a check of the array `md7`, which is 1 MiB large.
+    fn checker(sys: &Path, action: &str, mismatches: &str) -> Worker {
+        let files = [
+            ("sync_action", action),
+            ("sync_completed", "1024 / 2048\n"),
+            ("chunk_size", "65536\n"),
+            ("mismatch_cnt", mismatches),
+            ("uuid", "00000000-0000-0000-0000-00000000002a\n"),
+        ];
+        array(sys, &files).unwrap();
+        let mut worker = Worker::of(sys.parent().unwrap(), Kind::MdCheck, &sys.join("md7"));
+        worker.spec_mut().position = (1 << 19) + 5000;
+        worker.spec_mut().found = Found { errors: 8, under_way: 2, ..Found::default() };
+        worker
+    }
+
+    #[test]
+    fn a_check_goes_on_where_the_worker_before_was_and_adds_to_what_that_found() {
+        for (action, sync_min, found) in [("idle\n", Some("1024"), 10 + 4), ("check\n", None, 8 + 4)] {
+            let root = tempfile::tempdir().unwrap();
+            let sys = root.path().join("sys");
+            let mut worker = checker(&sys, action, "4\n");
+            let (action, progress) =
+                (sys.join("block/md7/md/sync_action"), root.path().join("run/background/b1/progress"));
+            std::thread::scope(|scope| {
+                // It ends once it was seen to have begun, as the kernel ends it.
+                scope.spawn(|| {
+                    while !progress.exists() {
+                        std::thread::sleep(std::time::Duration::from_millis(5));
+                    }
+                    fs::write(&action, "idle\n").unwrap();
+                });
+                check(&mut worker, &sys).unwrap();
+            });
+            // A multiple of what the array is divided into; a check that runs is where it is.
+            let begun_at = fs::read_to_string(sys.join("block/md7/md/sync_min")).ok();
+            assert_eq!(begun_at.as_deref(), sync_min);
+            assert_eq!(worker.message(), format!("{found} sectors differ between copies"));
+            let progress = worker.assignment().place.progress().unwrap();
+            assert_eq!((progress.found.errors + progress.found.under_way, progress.found.under_way), (found, 4));
+        }
+    }
+
+    #[test]
+    fn another_array_of_the_same_number_is_not_checked() {
+        let root = tempfile::tempdir().unwrap();
+        let sys = root.path().join("sys");
+        let mut worker = checker(&sys, "idle\n", "0\n");
+        fs::write(sys.join("block/md7/md/uuid"), "00000000-0000-0000-0000-00000000002b\n").unwrap();
+        assert!(matches!(check(&mut worker, &sys), Err(WorkError::Absent(_))));
+        assert!(!sys.join("block/md7/md/sync_min").exists());
+        // Earlier versions knew it by its node, which is made anew at each boot.
+        worker.spec_mut().identity.lasting = None;
+        worker.spec().look(&sys).unwrap();
     }
 
     #[test]

@@ -171,7 +171,8 @@ fn render(processors: &[u32]) -> String {
 mod tests {
     use super::{Hierarchy, confine, free, parse, put_processors_back};
     use crate::directories::{Groups, QueueDirectories, replace};
-    use crate::spec::{FileIdentity, Kind, Spec};
+    use crate::identity::FileIdentity;
+    use crate::spec::{Found, Kind, Spec};
     use crate::worker::Assignment;
     use minerva_model::{BackgroundId, CgroupVersion};
     use std::fs;
@@ -228,10 +229,11 @@ mod tests {
             name: "one".to_owned(),
             kind: Kind::Command,
             path: root.path().to_owned(),
-            identity: FileIdentity { device: 1, inode: 2 },
+            identity: FileIdentity { device: 1, inode: 2, lasting: None },
             command: Vec::new(),
             never_stop: false,
             position: 0,
+            found: Found::default(),
             used_percent_max: 50,
         };
         replace(&place.runtime.join("spec"), &Assignment { spec, place: place.clone() }, false).unwrap();

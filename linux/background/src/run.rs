@@ -2,6 +2,8 @@
 
 mod confined;
 mod stopping;
+#[cfg(test)]
+mod tests;
 
 use crate::activity::Activity;
 use crate::directories::{QueueDirectories, replace};
@@ -9,9 +11,8 @@ use crate::duty::Duty;
 use crate::error::WorkError;
 use crate::freezer::Freezer;
 use crate::groups;
-use crate::md::Array;
 use crate::processors::Hierarchy;
-use crate::spec::{Kind, Spec};
+use crate::spec::{Found, Kind, Spec};
 use crate::worker::Assignment;
 use minerva_model::{BackgroundHold, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos};
 use rustix::fs::statvfs;
@@ -48,11 +49,15 @@ pub(crate) struct Run {
     is_running: bool,
     pub(crate) state: BackgroundState,
     pub(crate) message: String,
+    /// What it is for is not at its path: it is not begun until that was found again.
+    pub(crate) is_absent: bool,
     ran: Nanos,
     ran_in_all: Nanos,
     counted_at: Nanos,
     /// Ends the call into the kernel that the worker was in when it was stopped.
     cancelling: Option<JoinHandle<()>>,
+    /// What the kernel does for it was ended too.
+    is_ended: bool,
     /// So many processors its processes may use; 0: all.
     pub(crate) processors_wanted: u32,
     /// Which they are, or why they are not fewer than all.
@@ -75,10 +80,12 @@ impl Run {
             is_running: true,
             state: BackgroundState::Waiting,
             message: String::new(),
+            is_absent: false,
             ran: Nanos::ZERO,
             ran_in_all: ran_before,
             counted_at: now,
             cancelling: None,
+            is_ended: false,
             processors_wanted: 0,
             processors_said: String::new(),
             activity: Activity::default(),
@@ -98,28 +105,41 @@ impl Run {
 
     /// It is to run some time.
     pub(crate) fn wants(&self) -> bool {
-        self.duty.pace != BackgroundPace::Hold && !self.state.is_over()
+        self.duty.pace != BackgroundPace::Hold && !self.state.is_over() && !self.is_absent
     }
 
-    /// Looks how the worker is.
-    pub(crate) fn look(&mut self) {
+    fn has_worker(&mut self) -> bool {
         if let Some(child) = &mut self.child
             && matches!(child.try_wait(), Ok(Some(_)))
         {
             self.child = None;
         }
-        let was_alive = std::mem::replace(&mut self.is_alive, self.child.is_some() || self.place.is_alive());
+        self.child.is_some() || self.place.is_alive()
+    }
+
+    /// Looks how the worker is.
+    pub(crate) fn look(&mut self) {
+        let is_alive = self.has_worker();
+        let was_alive = std::mem::replace(&mut self.is_alive, is_alive);
         // What has ended runs no more.
         self.is_running &= self.is_alive;
         if let Some(ended) = self.place.ended().filter(|_| !self.is_alive) {
-            self.state = if ended.is_done { BackgroundState::Done } else { BackgroundState::Failed };
+            self.state = match (ended.is_absent, ended.is_done) {
+                (true, _) => BackgroundState::Waiting,
+                (false, true) => BackgroundState::Done,
+                (false, false) => BackgroundState::Failed,
+            };
             self.message = ended.message;
+            if ended.is_absent {
+                self.is_absent = true;
+                self.place.forget_end();
+            }
         } else if !self.is_alive && was_alive && self.place.has_begun() && !self.spec.kind.can_be_repeated() {
             self.lost();
         } else if self.state != BackgroundState::Failed {
             self.state = if self.is_running { BackgroundState::Running } else { BackgroundState::Waiting };
         }
-        if self.state.is_over() && !self.is_alive && !self.clean_up() {
+        if (self.state.is_over() || self.is_absent) && !self.is_alive && !self.clean_up() {
             // What a command leaves running (setsid(1)) is ended with it, as systemd does with a service's: nobody would pace it.
             let _ = self.freezer.kill();
         }
@@ -174,11 +194,7 @@ impl Run {
         // Of a command nothing is known but for how long it ran.
         let done_items = if self.spec.kind == Kind::Command { self.ran_in_all.as_secs_f64() } else { progress.done };
         let gets_on = (self.spec.kind == Kind::Command).then(|| self.gets_on(progress.worker)).flatten();
-        let space = statvfs(&self.spec.path).or_else(|_| statvfs(self.spec.path.parent().unwrap_or(Path::new("/"))));
-        let (used_bytes, size_bytes) = match space {
-            Ok(facts) => ((facts.f_blocks - facts.f_bfree) * facts.f_frsize, facts.f_blocks * facts.f_frsize),
-            Err(_) => (0, 0),
-        };
+        let (used_bytes, size_bytes) = self.space().unwrap_or((0, 0));
         BackgroundReport {
             id: self.spec.id,
             state: self.state,
@@ -188,14 +204,24 @@ impl Run {
             ran: std::mem::take(&mut self.ran),
             used_bytes,
             size_bytes,
+            file_system: (size_bytes > 0).then(|| self.spec.identity.file_system_number()),
             processors: None,
             gets_on,
         }
     }
 
-    /// Where another worker would go on.
-    pub(crate) fn position(&self) -> u64 {
-        self.place.progress().map_or(self.spec.position, |progress| progress.position)
+    /// Bytes in use, and bytes in all, of the file system that it works on; of what is below one nothing.
+    fn space(&self) -> Option<(u64, u64)> {
+        // An array's node lies on another file system.
+        let path = Some(&self.spec.path).filter(|_| !self.spec.kind.is_of_array())?;
+        let facts = statvfs(path).or_else(|_| statvfs(path.parent().unwrap_or(Path::new("/")))).ok()?;
+        Some(((facts.f_blocks - facts.f_bfree) * facts.f_frsize, facts.f_blocks * facts.f_frsize))
+    }
+
+    /// Where another worker would go on, and what was found up to there.
+    pub(crate) fn position(&self) -> (u64, Found) {
+        let progress = self.place.progress();
+        progress.map_or((self.spec.position, self.spec.found), |progress| (progress.position, progress.found))
     }
 
     /// Stops it, whatever its pace.
@@ -213,32 +239,6 @@ impl Run {
             self.state = BackgroundState::Waiting;
             self.message.clear();
         }
-    }
-
-    /// Ends the worker and removes what it had; whether all of it is gone.
-    pub(crate) fn remove(&mut self, sys: &Path) -> bool {
-        if self.is_alive {
-            let _ = self.freezer.kill();
-            // After that, so that it begins no more.
-            let _ = stopping::cancel(self.spec.kind, &self.spec.path);
-        }
-        if self.spec.kind.is_of_array()
-            && let Ok(array) = Array::of(&self.spec.path, sys)
-        {
-            if self.spec.kind == Kind::MdCheck {
-                let _ = array.end();
-            }
-            self.put_speeds_back(&array);
-        }
-        if let Some(child) = &mut self.child {
-            let _ = child.wait();
-        }
-        self.is_alive = self.place.is_alive();
-        let is_gone = !self.is_alive && self.clean_up();
-        if is_gone {
-            self.place.remove();
-        }
-        is_gone
     }
 
     fn begin(&mut self, worker: &WorkerProgram, hierarchy: Option<&Hierarchy>) {
@@ -262,7 +262,8 @@ impl Run {
         self.place.make()?;
         groups::make(&self.place.groups.io)?;
         self.freezer.make_frozen()?;
-        let spec = Spec { position: self.position(), ..self.spec.clone() };
+        let (position, found) = self.position();
+        let spec = Spec { position, found, ..self.spec.clone() };
         if let (Some(hierarchy), Some(group)) = (hierarchy, &self.place.groups.processors)
             && let Err(error) = hierarchy.make(group)
         {

@@ -3,10 +3,11 @@
 //! A scrub runs inside one call until it is done, so it cannot be stopped as a program can: it is cancelled, and begun again where it
 //! was. The one that stops it freezes the worker first, which takes effect when the call returns.
 
-use crate::btrfs::open_btrfs;
+use crate::btrfs::{fs_info, open_btrfs};
 use crate::error::WorkError;
+use crate::spec::{Found, Spec};
 use crate::worker::Worker;
-use rustix::fs::statvfs;
+use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Opcode, Updater, ioctl, opcode};
 use std::os::fd::OwnedFd;
@@ -21,8 +22,6 @@ const POSITION_DEVICE_SHIFT: u32 = 56;
 
 /// `struct btrfs_ioctl_scrub_args`: device, start, end, flags, 15 counts, and room.
 type ScrubArgs = [u64; 128];
-/// `struct btrfs_ioctl_fs_info_args`: the greatest device number, number of devices, and what is not used here.
-type FsInfo = [u64; 128];
 /// `struct btrfs_ioctl_dev_info_args`: number, identifier, bytes used, bytes in all, and what is not used here.
 type DevInfo = [u64; 512];
 
@@ -40,46 +39,44 @@ const SCRUB: Opcode = opcode::read_write::<ScrubArgs>(0x94, 27);
 const SCRUB_CANCEL: Opcode = opcode::none(0x94, 28);
 const SCRUB_PROGRESS: Opcode = opcode::read_write::<ScrubArgs>(0x94, 29);
 const DEV_INFO: Opcode = opcode::read_write::<DevInfo>(0x94, 30);
-const FS_INFO: Opcode = opcode::read::<FsInfo>(0x94, 31);
 
 /// Whether there is a btrfs at a path.
 pub(crate) fn check(path: &Path) -> Result<(), WorkError> {
     let directory = open_btrfs(path, "scrub")?;
-    let mut info = [0; 128];
-    call_fs_info(&directory, &mut info).map_err(WorkError::io("ask about the btrfs at", path))
+    fs_info(&directory).map(drop).map_err(WorkError::io("ask about the btrfs at", path))
 }
 
 /// Cancels the scrub of a btrfs, if one runs.
-pub(crate) fn cancel(path: &Path) -> Result<(), WorkError> {
-    let directory = open_btrfs(path, "scrub")?;
+pub(crate) fn cancel(spec: &Spec) -> Result<(), WorkError> {
+    let directory = spec.open()?;
     // SAFETY: `BTRFS_IOC_SCRUB_CANCEL` has no argument.
     match unsafe { ioctl(&directory, NoArg::<SCRUB_CANCEL>::new()) } {
         Ok(()) | Err(Errno::NOTCONN) => Ok(()),
-        Err(errno) => Err(WorkError::io("cancel the scrub of", path)(errno)),
+        Err(errno) => Err(WorkError::io("cancel the scrub of", &spec.path)(errno)),
     }
 }
 
-/// Scrubs all devices, from the position on: a device and the byte in it.
+/// Scrubs all devices, from the position on: a device and the byte in it. What workers before this one found up to there counts.
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let path = worker.spec().path.clone();
-    let directory = Arc::new(open_btrfs(&path, "scrub")?);
-    let facts = statvfs(&path).map_err(WorkError::io("look at", &path))?;
+    let directory = Arc::new(worker.spec().open()?);
+    let facts = fstatvfs(&*directory).map_err(WorkError::io("look at", &path))?;
     let total = (facts.f_blocks - facts.f_bfree) * facts.f_frsize;
-    let mut info = [0; 128];
-    call_fs_info(&directory, &mut info).map_err(WorkError::io("ask about the btrfs at", &path))?;
+    let info = fs_info(&directory).map_err(WorkError::io("ask about the btrfs at", &path))?;
     let position = worker.spec().position;
     let (first, first_byte) = (position >> POSITION_DEVICE_SHIFT, position & ((1 << POSITION_DEVICE_SHIFT) - 1));
-    let mut found = Found::default();
+    let mut found = worker.spec().found;
     for device in first.max(1)..=info[0] {
         if !has_device(&directory, device) {
             continue;
         }
         let mut start = if device == first { first_byte } else { 0 };
         loop {
-            let (ended, counts) = scrub_device(worker, &directory, (device, start), (found.bytes, total));
-            found.add(&counts);
+            let (ended, counts) = scrub_device(worker, &directory, (device, start), (found, total));
+            found = found.with(&counts);
             start = start.max(counts[LAST_PHYSICAL]);
-            worker.progress(found.bytes as f64, Some(total as f64), (device << POSITION_DEVICE_SHIFT) | start);
+            let at = (device << POSITION_DEVICE_SHIFT) | start;
+            worker.progress_with(found.bytes as f64, Some(total as f64), at, found);
             match ended {
                 Ok(()) => break,
                 // Stopped: this goes on when the worker does.
@@ -99,18 +96,15 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     Ok(())
 }
 
-#[derive(Default)]
-struct Found {
-    bytes: u64,
-    errors: u64,
-    uncorrectable: u64,
-}
-
 impl Found {
-    fn add(&mut self, counts: &ScrubArgs) {
-        self.bytes += counts[DATA_BYTES] + counts[TREE_BYTES];
-        self.errors += counts[ERRORS].iter().sum::<u64>();
-        self.uncorrectable += counts[UNCORRECTABLE];
+    /// With what a call counted.
+    fn with(self, counts: &ScrubArgs) -> Self {
+        Self {
+            bytes: self.bytes + counts[DATA_BYTES] + counts[TREE_BYTES],
+            errors: self.errors + counts[ERRORS].iter().sum::<u64>(),
+            uncorrectable: self.uncorrectable + counts[UNCORRECTABLE],
+            ..self
+        }
     }
 }
 
@@ -119,7 +113,7 @@ fn scrub_device(
     worker: &mut Worker,
     directory: &Arc<OwnedFd>,
     (device, start): (u64, u64),
-    (before, total): (u64, u64),
+    (before, total): (Found, u64),
 ) -> (Result<(), Errno>, ScrubArgs) {
     let mut args: ScrubArgs = [0; 128];
     (args[DEVICE], args[START], args[END]) = (device, start, u64::MAX);
@@ -132,9 +126,9 @@ fn scrub_device(
                 now[DEVICE] = device;
                 // SAFETY: `BTRFS_IOC_SCRUB_PROGRESS` reads and writes one `struct btrfs_ioctl_scrub_args`, which is 1,024 bytes.
                 if unsafe { ioctl(&**directory, Updater::<SCRUB_PROGRESS, ScrubArgs>::new(&mut now)) }.is_ok() {
-                    let bytes = before + now[DATA_BYTES] + now[TREE_BYTES];
+                    let found = before.with(&now);
                     let at = (device << POSITION_DEVICE_SHIFT) | start.max(now[LAST_PHYSICAL]);
-                    worker.progress(bytes as f64, Some(total as f64), at);
+                    worker.progress_with(found.bytes as f64, Some(total as f64), at, found);
                 }
             }
         });
@@ -145,11 +139,6 @@ fn scrub_device(
         let _ = watcher.join();
         (ended, args)
     })
-}
-
-fn call_fs_info(directory: &OwnedFd, info: &mut FsInfo) -> Result<(), Errno> {
-    // SAFETY: `BTRFS_IOC_FS_INFO` writes one `struct btrfs_ioctl_fs_info_args`, which is 1,024 bytes.
-    unsafe { ioctl(directory, Updater::<FS_INFO, FsInfo>::new(info)) }
 }
 
 fn has_device(directory: &OwnedFd, device: u64) -> bool {

@@ -4,22 +4,22 @@
 //!
 //! What it ties is what neither the live copy nor another snapshot has too: its extents say so.
 
-use crate::btrfs::{Key, items, open_btrfs, subvolume, word_at};
+use crate::btrfs::{Key, SUBVOLUME_INODE, Subvolume, items, open_btrfs, subvolume, word_at};
 use crate::delete_all;
 use crate::error::WorkError;
 use crate::extents::allocated;
+use crate::facts::Facts;
 use crate::files::Files;
-use crate::spec::{FileIdentity, refused};
+use crate::identity::FileIdentity;
+use crate::spec::refused;
+use crate::target::Target;
 use crate::worker::Worker;
-use rustix::fs::fstat;
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, Setter, ioctl, opcode};
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-/// Of the directory of every subvolume (`BTRFS_FIRST_FREE_OBJECTID`).
-const ROOT_INODE: u64 = 256;
 /// The tree of trees, and in it the directory that names the subvolume that is mounted by default; keys in both.
 const ROOT_TREE: u64 = 1;
 const ROOT_TREE_DIRECTORY: u64 = 6;
@@ -32,73 +32,124 @@ const READ_ONLY: u64 = 1 << 1;
 
 /// Which snapshot is at a path: by its identifier, as numbers of file systems change and the inode is that of every subvolume.
 pub(crate) fn identity(path: &Path) -> Result<FileIdentity, WorkError> {
-    let directory = open_btrfs(path, "delete a snapshot of")?;
-    let inode = fstat(&directory).map_err(WorkError::io("look at", path))?.st_ino;
-    let found = subvolume(&directory).map_err(WorkError::io("ask about the subvolume at", path))?;
-    if inode != ROOT_INODE || !found.is_snapshot {
-        let why = format!("{} is no snapshot: the kind delete deletes directories", path.display());
-        return Err(WorkError::Refused(why));
-    }
-    Ok(FileIdentity { device: found.identifier.0, inode: found.identifier.1 })
+    identity_of_opened(&open_btrfs(path, "delete a snapshot of")?, path)
 }
 
-/// Whether the snapshot at a path can be deleted: nobody reaches it by another way, and nothing lies in it that would go with it.
+/// The same of what is held.
+pub(crate) fn identity_of(target: &Target) -> Result<FileIdentity, WorkError> {
+    identity_of_opened(opened(target)?, &target.path)
+}
+
+fn identity_of_opened(directory: &OwnedFd, path: &Path) -> Result<FileIdentity, WorkError> {
+    let is_snapshot = |found: &Subvolume| found.is_snapshot;
+    let facts = Facts::of(directory).map_err(WorkError::io("look at", path))?;
+    let found = match subvolume(directory) {
+        // Of no btrfs.
+        Err(Errno::NOTTY) => None,
+        found => Some(found.map_err(WorkError::io("ask about the subvolume at", path))?),
+    };
+    match found.filter(is_snapshot).filter(|_| facts.inode == SUBVOLUME_INODE) {
+        Some(found) => {
+            let (device, inode) = found.identifier;
+            Ok(FileIdentity { device, inode, ..FileIdentity::of(&facts, directory, path)? })
+        }
+        None => Err(no_snapshot(path)),
+    }
+}
+
+fn no_snapshot(path: &Path) -> WorkError {
+    WorkError::Refused(format!("{} is no snapshot: the kind delete deletes directories", path.display()))
+}
+
+fn opened(target: &Target) -> Result<&OwnedFd, WorkError> {
+    target.directory.as_ref().ok_or_else(|| no_snapshot(&target.path))
+}
+
+/// Whether the snapshot at a path can be deleted.
 pub(crate) fn check(path: &Path) -> Result<(), WorkError> {
     identity(path)?;
-    let directory = open_btrfs(path, "delete a snapshot of")?;
+    check_target(&Target::open(path).map_err(|error| WorkError::Refused(error.to_string()))?)
+}
+
+/// Nobody reaches the snapshot by another way, and nothing lies in it that would go with it.
+fn check_target(target: &Target) -> Result<(), WorkError> {
+    identity_of(target)?;
+    let (directory, path) = (opened(target)?, &target.path);
     let asked = |errno: Errno| WorkError::io("ask about the subvolumes of", path)(errno);
-    let number = subvolume(&directory).map_err(asked)?.number;
+    let number = subvolume(directory).map_err(asked)?.number;
     let is_default = |(_, data): &(Key, Vec<u8>)| word_at(data, 0) == number;
     let of = |object, kind| (Key { object, kind, offset: 0 }, Key { object, kind, offset: u64::MAX });
     let (from, to) = of(ROOT_TREE_DIRECTORY, DIRECTORY_ITEM);
-    if items(&directory, ROOT_TREE, from, to).map_err(asked)?.iter().any(is_default) {
+    if items(directory, ROOT_TREE, from, to).map_err(asked)?.iter().any(is_default) {
         return refused(format!("{} is what is mounted by default: nothing was deleted", path.display()));
     }
     let (from, to) = of(number, ROOT_REFERENCE);
-    if !items(&directory, ROOT_TREE, from, to).map_err(asked)?.is_empty() {
+    if !items(directory, ROOT_TREE, from, to).map_err(asked)?.is_empty() {
         return refused(format!("{} holds subvolumes: delete or move those first", path.display()));
     }
-    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(WorkError::io("read", Path::new("mountinfo")))?;
-    match mounted_at(&mounts, path, number) {
+    let read = |path: &str| fs::read_to_string(path).map_err(WorkError::io("read", Path::new(path)));
+    let mounts = read("/proc/self/mountinfo")?;
+    // By the mount that it was opened in: its path may lead to another by now.
+    let opened_in = read(&format!("/proc/self/fdinfo/{}", directory.as_raw_fd()))?;
+    let opened_in = opened_in.lines().find_map(|line| line.strip_prefix("mnt_id:")).unwrap_or_default().trim();
+    match mounted_at(&mounts, opened_in, number) {
         Some(place) => {
             refused(format!("{} is mounted at {place}: unmount it first, nothing was deleted", path.display()))
         }
-        None => crate::Deletion::begin(path, true).map(drop).map_err(|error| WorkError::Refused(error.to_string())),
+        None => Ok(()),
     }
 }
 
-/// Where a subvolume is mounted, of the file system that a path is on.
-fn mounted_at(mounts: &str, path: &Path, number: u64) -> Option<String> {
-    // Number of the file system, where it is mounted, its options.
-    let fields = |line: &str| -> Option<(String, String, String)> {
+/// Where a subvolume is mounted, of the file system that the mount of a number is of.
+fn mounted_at(mounts: &str, opened_in: &str, number: u64) -> Option<String> {
+    // Number of the mount, number of the file system, where it is mounted, its options.
+    let fields = |line: &str| -> Option<(String, String, String, String)> {
         let (left, right) = line.split_once(" - ")?;
-        let mut left = left.split(' ').skip(2);
-        let (device, place) = (left.next()?.to_owned(), left.nth(1)?.to_owned());
-        Some((device, place, right.rsplit(' ').next()?.to_owned()))
+        let mut left = left.split(' ');
+        let (mount, device) = (left.next()?.to_owned(), left.nth(1)?.to_owned());
+        Some((mount, device, left.nth(1)?.to_owned(), right.rsplit(' ').next()?.to_owned()))
     };
     let all: Vec<_> = mounts.lines().filter_map(fields).collect();
-    let below = all.iter().filter(|(_, place, _)| path.starts_with(place)).max_by_key(|(_, place, _)| place.len())?;
+    let (_, of, ..) = all.iter().find(|(mount, ..)| mount == opened_in)?;
     let option = format!("subvolid={number}");
     let is_it = |options: &str| options.split(',').any(|word| word == option);
-    all.iter().find(|(device, _, options)| *device == below.0 && is_it(options)).map(|(_, place, _)| place.clone())
+    all.iter().find(|(_, device, _, options)| device == of && is_it(options)).map(|(_, _, place, _)| place.clone())
 }
 
 /// Empties the snapshot and removes it, if it is still that.
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
-    let path = worker.spec().path.clone();
-    if fs::symlink_metadata(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-        worker.say("it was gone already");
-        return Ok(());
+    match count(worker)? {
+        Some(counted) => delete(worker, counted),
+        None => {
+            worker.say("it was gone already");
+            Ok(())
+        }
     }
-    worker.spec().is_same()?;
-    check(&path)?;
-    let directory = open_btrfs(&path, "delete a snapshot of")?;
-    let entries = delete_all::entries(worker, &path);
-    let own = own_bytes(worker, &directory, &path)?;
+}
+
+/// A snapshot that can be deleted, with how many entries it has and how many bytes are nowhere else.
+struct Counted {
+    target: Target,
+    entries: u64,
+    own: u64,
+}
+
+/// Nothing if it is gone.
+fn count(worker: &Worker) -> Result<Option<Counted>, WorkError> {
+    let Some(target) = worker.spec().open_target()? else { return Ok(None) };
+    check_target(&target)?;
+    let entries = delete_all::entries(worker, &target);
+    let own = own_bytes(worker, opened(&target)?, &target.path)?;
     worker.ties(own as f64);
-    make_writable(&directory, &path)?;
-    drop(directory);
-    let deleted = delete_all::remove(worker, &path, entries, own as f64 / entries.max(1) as f64)?;
+    Ok(Some(Counted { target, entries, own }))
+}
+
+fn delete(worker: &mut Worker, Counted { target, entries, own }: Counted) -> Result<(), WorkError> {
+    if !target.is_in_place() {
+        return Err(worker.spec().is_another());
+    }
+    make_writable(opened(&target)?, &target.path)?;
+    let deleted = delete_all::remove(worker, target, entries, own as f64 / entries.max(1) as f64)?;
     worker.say(&format!("{deleted} entries deleted, which alone had {own} bytes"));
     Ok(())
 }
@@ -132,8 +183,57 @@ fn make_writable(directory: &OwnedFd, path: &Path) -> Result<(), WorkError> {
 
 #[cfg(test)]
 mod tests {
-    use super::mounted_at;
+    use super::{count, delete, mounted_at};
+    use crate::error::WorkError;
+    use crate::loop_disk::{LoopDisk, run};
+    use crate::spec::Kind;
+    use crate::worker::Worker;
+    use std::fs;
+    use std::os::unix::fs::symlink;
     use std::path::Path;
+
+    /// Two snapshots of a subvolume, `asked/old` that is to be deleted, and `spared/old`.
+    fn snapshots() -> Option<(LoopDisk, Worker)> {
+        let disk = LoopDisk::new(&["mkfs.btrfs", "-q", "-f"])?;
+        let live = disk.mounted.join("live");
+        run("btrfs", &["subvolume", "create"], &live);
+        fs::write(live.join("file"), vec![1; 1 << 20]).unwrap();
+        run("sync", &["-f"], &live);
+        for name in ["asked", "spared"] {
+            let of = live.to_str().unwrap();
+            fs::create_dir(disk.mounted.join(name)).unwrap();
+            run("btrfs", &["subvolume", "snapshot", "-r", of], &disk.mounted.join(name).join("old"));
+        }
+        let worker = Worker::of(disk.root(), Kind::BtrfsSnapshotDelete, &disk.mounted.join("asked/old"));
+        Some((disk, worker))
+    }
+
+    fn is_whole(snapshot: &Path) -> bool {
+        let is_read_only = run("btrfs", &["property", "get", "-t", "subvol"], snapshot).contains("ro=true");
+        is_read_only && snapshot.join("file").exists()
+    }
+
+    #[test]
+    fn a_snapshot_that_is_replaced_while_its_extents_are_looked_up_is_left_alone_as_is_the_other() {
+        let Some((disk, mut worker)) = snapshots() else { return };
+        let [asked, away, spared] = ["asked", "away", "spared"].map(|name| disk.mounted.join(name));
+        // A directory above it.
+        let counted = count(&worker).unwrap().unwrap();
+        fs::rename(&asked, &away).unwrap();
+        symlink("spared", &asked).unwrap();
+        delete(&mut worker, counted).unwrap();
+        assert!(is_whole(&spared.join("old")) && !away.join("old").exists(), "what was asked for is gone");
+        // Itself.
+        let mut worker = Worker::of(disk.root(), Kind::BtrfsSnapshotDelete, &spared.join("old"));
+        let live = disk.mounted.join("live");
+        run("btrfs", &["subvolume", "snapshot", "-r", live.to_str().unwrap()], &spared.join("new"));
+        let counted = count(&worker).unwrap().unwrap();
+        fs::rename(spared.join("old"), spared.join("away")).unwrap();
+        fs::rename(spared.join("new"), spared.join("old")).unwrap();
+        let deleted = delete(&mut worker, counted);
+        assert!(matches!(deleted, Err(WorkError::Absent(_))), "{deleted:?}");
+        assert!(is_whole(&spared.join("old")) && is_whole(&spared.join("away")));
+    }
 
     #[test]
     fn a_snapshot_that_is_mounted_elsewhere_is_found_and_one_of_another_file_system_is_not() {
@@ -141,9 +241,10 @@ mod tests {
              30 22 0:40 / /pool rw,relatime - btrfs /dev/sdb rw,space_cache=v2,subvolid=5,subvol=/\n\
              31 22 0:40 /old /data rw,relatime shared:1 - btrfs /dev/sdb rw,subvolid=260,subvol=/old\n\
              32 22 0:41 /old /other rw,relatime - btrfs /dev/sdc rw,subvolid=261,subvol=/old\n";
-        let at = |number| mounted_at(mounts, Path::new("/pool/old"), number);
+        let at = |number| mounted_at(mounts, "30", number);
         assert_eq!(at(260).as_deref(), Some("/data"));
         assert_eq!(at(261), None, "it is on another disk");
         assert_eq!(at(26), None);
+        assert_eq!(mounted_at(mounts, "32", 261).as_deref(), Some("/other"));
     }
 }

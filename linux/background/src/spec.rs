@@ -1,10 +1,10 @@
 //! What background work is: its kind, its path, and whether it can be done here.
 
 use crate::error::WorkError;
+use crate::identity::FileIdentity;
 use minerva_model::{BackgroundHold, BackgroundId};
-use rustix::fs::{AtFlags, CWD, statat};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,21 +106,18 @@ impl Kind {
     }
 }
 
-/// A file, a directory or a snapshot, so that another in its place is not taken for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileIdentity {
-    /// Of the file system; of a snapshot the first half of its identifier.
-    pub device: u64,
-    /// In it; of a snapshot the second half.
-    pub inode: u64,
-}
-
-impl FileIdentity {
-    /// What is at a path now; a link is not followed.
-    pub(crate) fn of(path: &Path) -> Result<Self, WorkError> {
-        let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(WorkError::io("look at", path))?;
-        Ok(Self { device: stat.st_dev, inode: stat.st_ino })
-    }
+/// What the workers of a queue found so far: the next one adds to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Found {
+    /// Bytes that were looked at.
+    pub bytes: u64,
+    /// Errors in them; of an md array sectors that differ.
+    pub errors: u64,
+    /// Of those, what could not be corrected.
+    pub uncorrectable: u64,
+    /// Of a check of an array that is under way: what the kernel counted since it began, beside `errors`.
+    pub under_way: u64,
 }
 
 /// What is to be done.
@@ -145,6 +142,9 @@ pub struct Spec {
     /// Where to go on, as the kind counts: the position that was last reported.
     #[serde(default)]
     pub position: u64,
+    /// What was found up to there.
+    #[serde(default)]
+    pub found: Found,
     /// Of a balance: chunks that are used more than this are left alone.
     #[serde(default = "used_percent_max_default")]
     pub used_percent_max: u8,

@@ -74,6 +74,7 @@ impl ToldRun {
             ran: std::mem::take(&mut self.ran),
             used_bytes: 0,
             size_bytes: 0,
+            file_system: None,
             processors: None,
             gets_on: None,
         }

@@ -2,7 +2,7 @@
 
 use crate::error::WorkError;
 use crate::worker::Worker;
-use rustix::fs::{Mode, OFlags, open, statvfs};
+use rustix::fs::{Mode, OFlags, fstatvfs, open};
 use rustix::io::Errno;
 use rustix::ioctl::{Updater, ioctl, opcode};
 use std::os::fd::OwnedFd;
@@ -41,8 +41,8 @@ pub(crate) fn check(path: &Path) -> Result<(), WorkError> {
 /// Trims from the position on; says after each range how far it is.
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let path = worker.spec().path.clone();
-    let directory = open_directory(&path)?;
-    let facts = statvfs(&path).map_err(WorkError::io("look at", &path))?;
+    let directory = worker.spec().open()?;
+    let facts = fstatvfs(&directory).map_err(WorkError::io("look at", &path))?;
     let size = facts.f_blocks * facts.f_frsize;
     let mut at = worker.spec().position.min(size);
     while at < size {

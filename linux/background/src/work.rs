@@ -7,6 +7,7 @@ use crate::output::Kept;
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
 use crate::{balance, defragment, delete_all, md, scrub, snapshot, trim};
+use rustix::process::fchdir;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -37,12 +38,13 @@ pub fn work(runtime: &Path, sys: &Path) -> Result<(), WorkError> {
     let _ = rustix::process::setpriority_process(None, NICE);
     let mut worker = Worker::new(assignment);
     let outcome = enter(&place).and_then(|()| run(&mut worker, sys));
+    let progress = place.progress().unwrap_or_default();
+    let is_absent = matches!(outcome, Err(WorkError::Absent(_)));
     let (is_done, message) = match outcome {
         Ok(()) => (true, worker.message().to_owned()),
         Err(error) => (false, error.in_full()),
     };
-    let progress = place.progress().unwrap_or_default();
-    replace(&place.state.join("result"), &Ended { is_done, message, progress }, true)
+    replace(&place.state.join("result"), &Ended { is_done, is_absent, message, progress }, true)
 }
 
 fn run(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
@@ -66,6 +68,8 @@ fn run(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
 fn command(worker: &Worker) -> Result<(), WorkError> {
     let Assignment { spec, place } = worker.assignment();
     let failed = |why: String| Err(WorkError::Refused(why));
+    // Not by its path, which may lead to another by then: the command is begun where this process is.
+    fchdir(spec.open()?).map_err(WorkError::io("go to", &spec.path))?;
     // Before it begins, so that it is never begun twice by mistake.
     replace(&place.state.join("begun"), &(), true)?;
     let path = place.state.join("output");
@@ -74,7 +78,7 @@ fn command(worker: &Worker) -> Result<(), WorkError> {
     let kept = Kept::begin(&path, reader)?;
     let program = spec.command.first().cloned().unwrap_or_default();
     let mut command = Command::new(&program);
-    command.args(spec.command.iter().skip(1)).current_dir(&spec.path);
+    command.args(spec.command.iter().skip(1));
     let mut child = match command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn() {
         Ok(child) => child,
         Err(error) => return failed(format!("{program} could not be started: {error}")),
@@ -120,4 +124,75 @@ fn enter(place: &QueueDirectories) -> Result<(), WorkError> {
     }
     // Last: this process may be frozen from here on.
     Freezer::at(&groups.freezer).enter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run;
+    use crate::error::WorkError;
+    use crate::loop_disk::{self, LoopDisk};
+    use crate::spec::Kind;
+    use crate::worker::Worker;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    /// Work of a kind on a btrfs.
+    fn worker(disk: &LoopDisk, kind: Kind) -> Worker {
+        let path: PathBuf = match kind {
+            Kind::Delete => disk.mounted.join("tree"),
+            Kind::BtrfsSnapshotDelete => disk.mounted.join("old"),
+            Kind::Command
+            | Kind::BtrfsScrub
+            | Kind::BtrfsBalance
+            | Kind::BtrfsDefragment
+            | Kind::MdCheck
+            | Kind::MdResync
+            | Kind::Fstrim => disk.mounted.clone(),
+        };
+        let mut worker = Worker::of(disk.root(), kind, &path);
+        if kind == Kind::Command {
+            worker.spec_mut().command = ["sh", "-c", "echo ran > here"].map(str::to_owned).to_vec();
+        }
+        worker
+    }
+
+    #[test]
+    fn work_whose_file_system_is_not_mounted_does_nothing_and_is_done_once_it_is() {
+        let Some(disk) = LoopDisk::new(&["mkfs.btrfs", "-q", "-f"]) else { return };
+        fs::create_dir(disk.mounted.join("tree")).unwrap();
+        let root = disk.mounted.to_str().unwrap();
+        loop_disk::run("btrfs", &["subvolume", "snapshot", "-r", root], &disk.mounted.join("old"));
+        let mut workers: Vec<Worker> =
+            Kind::ALL.into_iter().filter(|kind| !kind.is_of_array()).map(|kind| worker(&disk, kind)).collect();
+        disk.unmount();
+        for worker in &mut workers {
+            let ended = run(worker, Path::new("/sys"));
+            assert!(matches!(ended, Err(WorkError::Absent(_))), "{:?}: {ended:?}", worker.spec().kind);
+            assert!(!worker.assignment().place.has_begun());
+        }
+        assert_eq!(fs::read_dir(&disk.mounted).unwrap().count(), 0, "nothing ran in the empty directory");
+        disk.mount();
+        for worker in &mut workers {
+            run(worker, Path::new("/sys")).unwrap_or_else(|error| panic!("{:?}: {error:?}", worker.spec().kind));
+        }
+        assert_eq!(fs::read_to_string(disk.mounted.join("here")).unwrap(), "ran\n");
+        assert!(!disk.mounted.join("tree").exists() && !disk.mounted.join("old").exists());
+        // The command left its process there.
+        std::env::set_current_dir("/").unwrap();
+    }
+
+    #[test]
+    fn a_scrub_adds_to_what_the_worker_before_it_found() {
+        let Some(disk) = LoopDisk::new(&["mkfs.btrfs", "-q", "-f"]) else { return };
+        fs::write(disk.mounted.join("file"), vec![1; 4 << 20]).unwrap();
+        loop_disk::run("sync", &["-f"], &disk.mounted);
+        let mut worker = worker(&disk, Kind::BtrfsScrub);
+        let found = &mut worker.spec_mut().found;
+        (found.bytes, found.errors, found.uncorrectable) = (1 << 40, 3, 1);
+        run(&mut worker, Path::new("/sys")).unwrap();
+        assert_eq!(worker.message(), "3 errors, 1 of them could not be corrected");
+        let progress = worker.assignment().place.progress().unwrap();
+        assert!(progress.done >= ((1_u64 << 40) + (4 << 20)) as f64, "{progress:?}");
+        assert_eq!((progress.found.bytes as f64, progress.found.errors), (progress.done, 3));
+    }
 }

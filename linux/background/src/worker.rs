@@ -1,7 +1,7 @@
 //! What a worker was given to do, and what it says of it.
 
 use crate::directories::{Progress, QueueDirectories, replace};
-use crate::spec::Spec;
+use crate::spec::{Found, Spec};
 use minerva_model::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -52,10 +52,15 @@ impl Worker {
 
     /// Says how far it is. What cannot be written is said next time.
     pub(crate) fn progress(&self, done: f64, total: Option<f64>, position: u64) {
+        self.progress_with(done, total, position, self.spec().found);
+    }
+
+    /// The same, with what was found up to there.
+    pub(crate) fn progress_with(&self, done: f64, total: Option<f64>, position: u64, found: Found) {
         let tied_bytes = f64::from_bits(self.tied.load(Ordering::Relaxed));
         let used = clock_gettime(ClockId::ProcessCPUTime);
         let worker = Nanos(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64);
-        let progress = Progress { done, total, tied_bytes, position, worker };
+        let progress = Progress { done, total, tied_bytes, position, found, worker };
         let _ = replace(&self.assignment.place.runtime.join("progress"), &progress, false);
     }
 
@@ -77,5 +82,35 @@ impl Worker {
     /// The daemon cancelled the call into the kernel to stop it; true once for each time.
     pub(crate) fn was_stopped(&self) -> bool {
         fs::remove_file(self.assignment.place.runtime.join("stopped")).is_ok()
+    }
+}
+
+#[cfg(test)]
+impl Worker {
+    /// Of work that is asked for now, with directories below `root`.
+    pub(crate) fn of(root: &std::path::Path, kind: crate::Kind, path: &std::path::Path) -> Self {
+        use crate::directories::Groups;
+        use minerva_model::BackgroundId;
+        let id = BackgroundId(1);
+        let groups = Groups { io: root.join("io"), freezer: root.join("freezer"), processors: None };
+        let place = QueueDirectories::of(&root.join("run"), &root.join("state"), id, groups);
+        place.make().unwrap();
+        let spec = Spec {
+            id,
+            name: "test".to_owned(),
+            kind,
+            path: path.to_owned(),
+            identity: kind.identity(path, &root.join("sys")).unwrap(),
+            command: Vec::new(),
+            never_stop: false,
+            position: 0,
+            found: Found::default(),
+            used_percent_max: 50,
+        };
+        Self::new(Assignment { spec, place })
+    }
+
+    pub(crate) fn spec_mut(&mut self) -> &mut Spec {
+        &mut self.assignment.spec
     }
 }

@@ -93,6 +93,25 @@ fn a_directory_that_is_replaced_by_a_link_at_any_step_is_never_followed() {
 }
 
 #[test]
+fn what_is_replaced_before_anything_was_removed_is_left_whole() {
+    for is_link in [true, false] {
+        let (folder, tree, spared) = folder();
+        let mut deletion = Deletion::begin(&tree, true).expect("it begins");
+        let away = folder.path().join("away");
+        fs::rename(&tree, &away).expect("moved");
+        if is_link {
+            symlink(&spared, &tree).expect("a link");
+        } else {
+            fs::rename(&spared, &tree).expect("moved");
+        }
+        finish(&mut deletion);
+        assert!(tree.join("kept").exists() && away.join("a/b/one").exists() && away.join("c/three").exists());
+        assert_eq!(deletion.removed(), Removed::default());
+        assert_eq!(deletion.left()[0].reason, "another has taken its place");
+    }
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused_before_anything_is_touched() {
     let (_folder, tree, _spared) = folder();
     assert!(matches!(Deletion::begin(&tree, false), Err(DeleteError::Directory(_))));

@@ -193,6 +193,7 @@ impl Steering {
                 | Effect::Declare(_)
                 | Effect::Background(_)
                 | Effect::BackgroundLearnt { .. }
+                | Effect::BackgroundCalibrated { .. }
                 | Effect::Learnt(_)
                 | Effect::KeepModel(_)
                 | Effect::JobEnded(_) => continue,

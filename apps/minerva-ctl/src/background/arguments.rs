@@ -36,13 +36,14 @@ pub(crate) enum BackgroundCommand {
         /// Its name
         name: String,
     },
-    /// Measure what running it costs: lets it run at its pace for a while, and shows the estimates before and after
+    /// Measure what a disk serves to others: lets its background work rest for a while, and shows before and after
     ///
-    /// What it does meanwhile is its work, and stays done.
+    /// Plans go by it from then on, also after a restart: by how much of the disk's time others will take for what they are expected to
+    /// transfer. Until a disk is calibrated they go by what was seen, also beside work. Others should be as busy as usual meanwhile.
     Calibrate {
-        /// Its name
-        name: String,
-        /// For how long it is to run, gaps of others included
+        /// The disk, such as sda; work must wait on it
+        disk: String,
+        /// For how long its work rests
         #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
         duration: Duration,
     },

@@ -1,6 +1,7 @@
 //! `minerva-ctl background`: work that is put off, and the plan for it.
 
 pub(crate) mod arguments;
+mod calibrate;
 mod page;
 mod plan;
 mod slots;
@@ -12,10 +13,6 @@ use anyhow::{Context, anyhow};
 use arguments::{Added, BackgroundCommand};
 use minerva_api::client::Operator;
 use minerva_api::v1;
-use std::time::{Duration, Instant};
-
-/// How often a calibration says that it goes on.
-const CALIBRATE_PERIOD: Duration = Duration::from_secs(2);
 
 /// Does what is asked; a refusal is a finding.
 pub(crate) async fn run(client: Operator, command: BackgroundCommand, json: bool) -> anyhow::Result<CommandStatus> {
@@ -24,7 +21,7 @@ pub(crate) async fn run(client: Operator, command: BackgroundCommand, json: bool
         BackgroundCommand::List => list(client, json).await,
         BackgroundCommand::Plan(planned) => plan::run(client, planned, json).await,
         BackgroundCommand::Explain { name } => explain(client, &name, json).await,
-        BackgroundCommand::Calibrate { name, duration } => calibrate(client, &name, duration, json).await,
+        BackgroundCommand::Calibrate { disk, duration } => calibrate::run(client, &disk, duration, json).await,
         BackgroundCommand::Pause { name } => change(client, name, v1::BackgroundChange::Pause, json).await,
         BackgroundCommand::Resume { name } => change(client, name, v1::BackgroundChange::Resume, json).await,
         BackgroundCommand::Remove { name } => change(client, name, v1::BackgroundChange::Remove, json).await,
@@ -92,9 +89,9 @@ async fn list(mut client: Operator, json: bool) -> anyhow::Result<CommandStatus>
     } else if answer.queues.is_empty() {
         output::text("no background work; minerva-ctl background add registers some\n")?;
     } else {
-        let header = ["NAME", "KIND", "DISK", "STATE", "DONE", "LEFT", "DUE", "TIES", "CPUS", "WHY"];
+        let header = ["NAME", "KIND", "DISK", "STATE", "DONE", "LEFT", "DUE", "PRIO", "TIES", "CPUS", "WHY"];
         let rows: Vec<Vec<String>> = answer.queues.iter().map(row).collect();
-        output::text(&table(&header, &rows, &[4, 5, 7]))?;
+        output::text(&table(&header, &rows, &[4, 5, 7, 8]))?;
     }
     Ok(CommandStatus::found_if(answer.queues.iter().any(|queue| queue.state == "failed")))
 }
@@ -110,6 +107,7 @@ fn row(queue: &v1::BackgroundQueue) -> Vec<String> {
         done(queue),
         if is_over { "-".to_owned() } else { seconds(queue.left_seconds) },
         due(queue),
+        queue.priority.to_string(),
         if queue.tied_bytes == 0 { "-".to_owned() } else { size(queue.tied_bytes as f64) },
         if is_confined(queue) { queue.processors.clone() } else { "all".to_owned() },
         why.clone(),
@@ -180,6 +178,11 @@ async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result
     text.push_str(&format!("  others    while they use {} it is {how}\n", queue.device));
     text.push_str(&processors(&queue));
     text.push_str(&format!("  due       {}\n", due(&queue)));
+    text.push_str(&format!(
+        "  priority  {}: the greater goes first on its disk, unless a deadline is near\n",
+        queue.priority
+    ));
+    text.push_str(&slip(&queue));
     if let Some(plan) = &plan {
         let paid = plan.payments.iter().find(|payment| payment.name == queue.name).and_then(|paid| paid.paid_unix_ns);
         let paid = paid.map_or_else(|| "not within a month".to_owned(), crate::moment::show);
@@ -213,6 +216,23 @@ fn processors(queue: &v1::BackgroundQueue) -> String {
     }
 }
 
+/// By how much its end moved from plan to plan, and what that changes.
+fn slip(queue: &v1::BackgroundQueue) -> String {
+    // Seconds are rounding.
+    const LEAST_SECONDS: f64 = 60.0;
+    let moved = match queue.slipped_seconds {
+        later if later >= LEAST_SECONDS => format!("its end moved {} away from plan to plan", seconds(later)),
+        sooner if sooner <= -LEAST_SECONDS => format!("its end came {} nearer from plan to plan", seconds(-sooner)),
+        _ => return "  slip      none: its end stayed where it was planned\n".to_owned(),
+    };
+    let sooner_ns = queue.due_unix_ns.saturating_sub(queue.planned_due_unix_ns);
+    if queue.planned_due_unix_ns == 0 || sooner_ns as f64 / 1e9 < LEAST_SECONDS {
+        return format!("  slip      {moved}\n");
+    }
+    let planned = crate::moment::show(queue.planned_due_unix_ns);
+    format!("  slip      {moved}, so that it is planned as if it were due {planned}\n")
+}
+
 fn cost(queue: &v1::BackgroundQueue) -> String {
     let per_second = amount(1.0 / queue.seconds_per_item.max(f64::MIN_POSITIVE), &queue.items);
     let known = match queue.measured_seconds {
@@ -226,31 +246,9 @@ fn cost(queue: &v1::BackgroundQueue) -> String {
     format!("  cost      {per_second} a second of running ({known}){slow}; {} to go\n", seconds(queue.left_seconds))
 }
 
-async fn calibrate(mut client: Operator, name: &str, span: Duration, json: bool) -> anyhow::Result<CommandStatus> {
-    let before = one(&mut client, name).await?;
-    let began = Instant::now();
-    let mut now = before.clone();
-    while began.elapsed() < span && !matches!(now.state.as_str(), "done" | "failed") {
-        tokio::time::sleep(CALIBRATE_PERIOD.min(span.saturating_sub(began.elapsed()))).await;
-        now = one(&mut client, name).await?;
-        let left = span.saturating_sub(began.elapsed()).as_secs();
-        eprintln!("minerva-ctl: ran for {}, {left} s left", seconds(now.ran_seconds - before.ran_seconds));
-    }
-    if json {
-        output::json(&serde_json::json!({ "before": before, "after": now }))?;
-    } else {
-        output::text(&format!("before\n{}after\n{}", cost(&before), cost(&now)))?;
-    }
-    let is_measured = now.measured_seconds > before.measured_seconds;
-    if !is_measured {
-        eprintln!("minerva-ctl: {name} did not run long enough to measure anything: {}", now.reason);
-    }
-    Ok(CommandStatus::found_if(!is_measured))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::due;
+    use super::{due, slip};
     use minerva_api::v1;
 
     #[test]
@@ -258,5 +256,20 @@ mod tests {
         assert_eq!(due(&v1::BackgroundQueue::default()), "-");
         let queue = v1::BackgroundQueue { due_unix_ns: 1, ..v1::BackgroundQueue::default() };
         assert!(due(&queue).starts_with("19"), "{}", due(&queue));
+    }
+
+    #[test]
+    fn a_queue_that_slips_says_by_how_much_and_by_when_it_is_planned() {
+        let queue = |slipped_seconds, planned_due_unix_ns| v1::BackgroundQueue {
+            slipped_seconds,
+            due_unix_ns: 36_000_000_000_000,
+            planned_due_unix_ns,
+            ..v1::BackgroundQueue::default()
+        };
+        assert!(slip(&queue(12.0, 0)).contains("none"));
+        let sooner = slip(&queue(-7200.0, 36_000_000_000_000));
+        assert!(sooner.contains("nearer") && !sooner.contains("planned as if"), "{sooner}");
+        let later = slip(&queue(7200.0, 18_000_000_000_000));
+        assert!(later.contains("away") && later.contains(&crate::moment::show(18_000_000_000_000)), "{later}");
     }
 }

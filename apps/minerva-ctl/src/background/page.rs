@@ -49,7 +49,34 @@ fn section(plan: &v1::BackgroundPlan, queues: &[v1::BackgroundQueue]) -> String 
         ));
     }
     text.push_str("</table>\n");
+    for payment in plan.payments.iter().filter(|payment| !payment.stretches.is_empty()) {
+        text.push_str(&format!(
+            "<p>{}: what it owes (orange), and the disk's time that it has (blue)</p>\n",
+            escaped(&payment.name)
+        ));
+        text.push_str(&queue_plot(&payment.stretches));
+    }
     text
+}
+
+/// A queue's debt, as a part of the most that it owes, and below it the part of the disk's time that it has.
+fn queue_plot(stretches: &[v1::BackgroundStretch]) -> String {
+    const HALF: f64 = HEIGHT / 4.0;
+    let width = WIDTH / stretches.len().max(1) as f64;
+    let most = stretches.iter().map(|stretch| stretch.left_seconds).fold(f64::MIN_POSITIVE, f64::max);
+    let bar = |(number, stretch): (usize, &v1::BackgroundStretch)| {
+        let x = number as f64 * width;
+        let (debt, time) = (HALF * stretch.left_seconds / most, HALF * f64::from(stretch.permille) / 1000.0);
+        format!(
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.2}\" height=\"{debt:.1}\" fill=\"#e90\"/>\
+             <rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.2}\" height=\"{time:.1}\" fill=\"#47c\"/>",
+            HALF - debt,
+            2.0 * HALF - time,
+        )
+    };
+    let bars: String = stretches.iter().enumerate().map(bar).collect();
+    let height = 2.0 * HALF;
+    format!("<svg viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\">{bars}</svg>\n")
 }
 
 /// Bars, a slot each, from the bottom up.
@@ -108,8 +135,15 @@ mod tests {
             alarms: vec![v1::BackgroundAlarm { at_unix_ns: 0, message: "space runs out".to_owned() }],
             ..Default::default()
         };
-        let page = of(&v1::BackgroundResponse { plans: vec![plan], queues: Vec::new() }, "hour");
-        assert_eq!(page.matches("<rect").count(), 180);
+        let owes = v1::BackgroundPayment {
+            name: "<scrub>".to_owned(),
+            stretches: vec![v1::BackgroundStretch { permille: 500, left_seconds: 60.0, ..Default::default() }; 24],
+            ..Default::default()
+        };
+        let plan = v1::BackgroundPlan { payments: vec![owes], ..plan };
+        let page = of(&v1::BackgroundResponse { plans: vec![plan], ..Default::default() }, "hour");
+        assert_eq!(page.matches("<rect").count(), 180 + 48);
+        assert!(page.contains("&lt;scrub&gt;") && !page.contains("<scrub>"));
         assert!(page.contains("&lt;sda&gt;") && !page.contains("<sda>") && page.contains("space runs out"));
     }
 }

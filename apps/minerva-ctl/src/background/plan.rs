@@ -51,6 +51,12 @@ fn plan_text(plan: &v1::BackgroundPlan, queues: &[v1::BackgroundQueue], span: &s
     text.push('\n');
     let debts: Vec<Vec<String>> = plan.payments.iter().map(|payment| payment_row(payment, queues)).collect();
     text.push_str(&table(&["QUEUE", "DEBT", "TIES", "DUE", "PAID"], &debts, &[1, 2]));
+    let over_time: Vec<Vec<String>> =
+        plan.payments.iter().filter(|payment| !payment.stretches.is_empty()).map(over_time).collect();
+    if !over_time.is_empty() {
+        text.push_str("\nfrom left to right, the disk's time that each has (█ all of it), and what it still owes (█ what it owes most)\n");
+        text.push_str(&table(&["QUEUE", "TIME", "DEBT", "MOST"], &over_time, &[3]));
+    }
     if let Some(space) = super::space::sentence(plan) {
         text.push_str(&format!("{space}\n"));
     }
@@ -94,6 +100,22 @@ fn payment_row(payment: &v1::BackgroundPayment, queues: &[v1::BackgroundQueue]) 
     ]
 }
 
+/// A queue's part of the disk's time and its debt, a character a stretch.
+fn over_time(payment: &v1::BackgroundPayment) -> Vec<String> {
+    let stretches = &payment.stretches;
+    let most = stretches.iter().map(|stretch| stretch.left_seconds).fold(0.0, f64::max);
+    let time = stretches.iter().map(|stretch| level(f64::from(stretch.permille) / 1000.0));
+    let debt = stretches.iter().map(|stretch| level(stretch.left_seconds / most.max(f64::MIN_POSITIVE)));
+    let most = long_span((most.clamp(0.0, 1e9) * 1e9) as u64);
+    vec![payment.name.clone(), time.collect(), debt.collect(), most]
+}
+
+/// A bar as high as a part of a line.
+fn level(part: f64) -> char {
+    const LEVELS: [char; 9] = ['.', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    LEVELS.get((part.clamp(0.0, 1.0) * 8.0).ceil() as usize).copied().unwrap_or('█')
+}
+
 #[cfg(test)]
 mod tests {
     use super::text;
@@ -111,18 +133,27 @@ mod tests {
         }
     }
 
+    fn stretch(permille: u32, left_seconds: f64) -> v1::BackgroundStretch {
+        v1::BackgroundStretch { permille, left_seconds, ..v1::BackgroundStretch::default() }
+    }
+
     #[test]
     fn a_plan_is_read_at_a_glance_and_says_what_does_not_hold() {
         let plan = v1::BackgroundPlan {
             device: "sda".to_owned(),
             slots: vec![slot(200, 800, 0), slot(900, 200, 100)],
-            payments: vec![v1::BackgroundPayment { name: "scrub".to_owned(), paid_unix_ns: None }],
+            payments: vec![v1::BackgroundPayment {
+                name: "scrub".to_owned(),
+                paid_unix_ns: None,
+                stretches: vec![stretch(800, 7200.0), stretch(200, 3600.0), stretch(0, 0.0)],
+            }],
             alarms: vec![v1::BackgroundAlarm { at_unix_ns: 0, message: "scrub misses its deadline".to_owned() }],
             ..v1::BackgroundPlan::default()
         };
-        let text = text(&v1::BackgroundResponse { plans: vec![plan], queues: Vec::new() }, "hour");
+        let text = text(&v1::BackgroundResponse { plans: vec![plan], ..v1::BackgroundResponse::default() }, "hour");
         assert!(text.contains("####================"), "{text}");
         assert!(text.contains("################!!=="), "{text}");
+        assert!(text.contains("▇▂.") && text.contains("█▄."), "what each queue has and owes: {text}");
         assert!(text.contains("900.0 MB") && text.contains("not in this time"), "{text}");
         assert!(text.contains("oversubscribed: add a disk or move load") && text.contains("scrub misses"), "{text}");
     }

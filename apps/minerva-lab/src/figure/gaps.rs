@@ -104,16 +104,17 @@ fn tell_pair(disk: &str, rounds: u32, result: &GapsResult) {
     );
 }
 
-/// What the reader keeps: its requests over all pairs, and p99 over all of its requests.
+/// What the reader keeps: its requests in all pairs together, and p99 over all of its requests.
 fn kept(disk: &str, result: &GapsResult) -> Line {
     let parts: Vec<f64> =
         result.pairs.iter().map(|[with, without]| percent(with.requests_per_s, without.requests_per_s)).collect();
-    let part = median(parts.iter().copied());
     let [with, without] = [0, 1].map(|arm| {
         let windows = result.pairs.iter().flat_map(|pair| &pair[arm].bursts);
         let latency = Latency::merged(windows.map(|window| &window.latency));
         (latency.quantile(0.99).unwrap_or_default().as_secs_f64() * 1e3, latency.count())
     });
+    // Of all pairs together: both windows of a pair are as long.
+    let part = percent(with.1 as f64, without.1 as f64);
     let longer = percent(with.0, without.0) - 100.0;
     let rate = |arm: usize| median(result.pairs.iter().map(|pair| pair[arm].requests_per_s));
     Line {

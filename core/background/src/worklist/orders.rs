@@ -6,8 +6,13 @@ use minerva_model::{BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPac
 
 /// What costs others less than this costs them nothing that was measured.
 const SLOW_DOWN_LEAST: f64 = 0.05;
+/// Why work rests.
+const CALIBRATED: &str = "its disk is calibrated: what that serves to others is measured without any work";
 /// In which costs are compared.
 const COST_STEPS: f64 = 20.0;
+
+/// Whether it says or does nothing, its urgency, its priority, the space that it ties, what it costs others, and its number.
+type Rank = (bool, (u8, u64), (u8, bool), u64, u64, BackgroundId);
 
 impl Worklist {
     /// Orders that changed.
@@ -15,11 +20,13 @@ impl Worklist {
         let front = self.front(now, device);
         let front_name = front.and_then(|id| self.works.get(&id)).map(|work| work.queue.name.clone());
         let share = self.share(now, device, front);
+        let is_calibrated = self.calibrating.contains_key(&device);
         let mut orders = Vec::new();
         for work in self.works.values_mut().filter(|work| work.queue.device == device) {
             let (pace, reason) = match &front_name {
                 _ if work.state.is_over() => (BackgroundPace::Hold, format!("it is {}", work.state.as_str())),
                 _ if work.queue.is_paused => (BackgroundPace::Hold, "the operator paused it".to_owned()),
+                _ if is_calibrated => (BackgroundPace::Hold, CALIBRATED.to_owned()),
                 Some(first) if Some(work.queue.id) != front => {
                     (BackgroundPace::Hold, format!("{first} goes first on this disk"))
                 }
@@ -42,9 +49,15 @@ impl Worklist {
     /// the same urgency, whatever deadline or space they claim.
     pub(super) fn front(&self, now: Nanos, device: DeviceId) -> Option<BackgroundId> {
         let ready = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
-        let is_against_others = self.is_short(now, device);
-        let lost = |work: &Work| if is_against_others { work.learnt.slow_down().max(SLOW_DOWN_LEAST) } else { 1.0 };
-        let key = |work: &Work| {
+        let rank = Self::ranking(now, self.is_short(now, device));
+        ready.min_by_key(|work| rank(work)).map(|work| work.queue.id)
+    }
+
+    /// By which queues of a disk go one after the other, the least first.
+    pub(super) fn ranking(now: Nanos, is_against_others: bool) -> impl Fn(&Work) -> Rank {
+        let lost =
+            move |work: &Work| if is_against_others { work.learnt.slow_down().max(SLOW_DOWN_LEAST) } else { 1.0 };
+        move |work: &Work| {
             let (added, due) = (work.queue.added, work.due());
             let urgent_from = Nanos(due.0.saturating_sub(due.since(added).0 / URGENT_PART));
             let is_told = work.queue.hold == BackgroundHold::Told;
@@ -54,8 +67,7 @@ impl Worklist {
             let cost = (lost(work) * COST_STEPS) as u64;
             let priority = (u8::MAX - work.queue.priority, is_told);
             (work.is_silent(now) || work.is_hung(), urgent, priority, u64::MAX - density, cost, work.queue.id)
-        };
-        ready.min_by_key(|work| key(work)).map(|work| work.queue.id)
+        }
     }
 
     /// The part of the disk's time that the plan takes from others now, for the queue that runs.

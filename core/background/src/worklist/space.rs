@@ -1,7 +1,8 @@
 //! When space runs out: likely, and within what that lies.
 
-use super::Worklist;
-use crate::ahead::{Disk, End, Foreseen, Span, Written};
+use super::{LIMIT_SHARE, Worklist};
+use crate::ahead::{Foreseen, Span};
+use crate::file_system::{End, Written};
 use crate::nouns::{Plan, Shortage};
 use crate::spread::Spread;
 use minerva_model::{DeviceId, Effect, Finding, FindingKind, Nanos};
@@ -26,7 +27,8 @@ pub struct SpaceDate {
 impl Worklist {
     /// When space runs out on a disk.
     pub fn space_date(&self, now: Nanos, device: DeviceId, span: Span, foreseen: Foreseen<'_>) -> SpaceDate {
-        let runs_out = |end| first_shortage(&self.planned(now, device, (span, Spread::Early), foreseen, end));
+        let slots = span.slots();
+        let runs_out = |end| first_shortage(&self.planned(now, device, (&slots, Spread::Early), foreseen, end));
         let likely_seconds = runs_out(End::Likely);
         let is_interval_known = self.is_growth_foreseen(device, foreseen.1);
         let at = |end| if is_interval_known { runs_out(end) } else { likely_seconds };
@@ -40,7 +42,23 @@ impl Worklist {
 
     /// How far growth can be off is known where that of writes is, and writes account for it.
     fn is_growth_foreseen(&self, device: DeviceId, written: Option<Written<'_>>) -> bool {
-        written.is_some() && self.disks.get(&device).and_then(Disk::kept_of_written).is_some()
+        let file_system = self.shortest_of_space(device);
+        written.is_some() && self.disks.get(&device).and_then(|disk| disk.kept_of_written(file_system)).is_some()
+    }
+
+    /// The file system of a disk whose space a plan is made for: of those on which something is owed the one that runs out first. What is
+    /// owed on another frees nothing there.
+    pub(super) fn shortest_of_space(&self, device: DeviceId) -> Option<u64> {
+        let disk = self.disks.get(&device)?;
+        let owed = self.works.values().filter(|work| work.queue.device == device && work.is_owed());
+        let mut numbers: Vec<u64> = owed.filter_map(|work| work.file_system).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let left = |number: &u64| disk.space(Some(*number)).left(LIMIT_SHARE);
+        numbers.into_iter().min_by(|a, b| {
+            let (a, b) = (left(a), left(b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        })
     }
 }
 
@@ -60,7 +78,7 @@ impl Worklist {
         if !self.is_growth_foreseen(device, foreseen.1) {
             return None;
         }
-        let plan = self.planned(now, device, (Span::Month, Spread::Early), foreseen, End::Upper);
+        let plan = self.planned(now, device, (&Span::Month.slots(), Spread::Early), foreseen, End::Upper);
         let left_seconds = (first_shortage(&plan)? - now.as_secs_f64()).max(0.0);
         let last = self.noticed.get(&device).copied();
         let is_old =

@@ -8,6 +8,9 @@ use crate::shortest_first::Basis;
 use minerva_model::{DeviceId, Nanos, Outlook, TenantId};
 use std::collections::BTreeMap;
 
+/// Tenants that a sentence names.
+const NAMED_MAX: usize = 3;
+
 impl Rule {
     /// All jobs, by tenant.
     pub(crate) fn views(&self, now: Nanos, outlook: &Outlook) -> Vec<JobView> {
@@ -34,7 +37,7 @@ impl Rule {
             let position = self.places.get(&(*device, tenant));
             let rests = now.since(running.last_used) > RESTING;
             let reason = match position {
-                Some(position) => self.explain(tenant, position),
+                Some(position) => self.explain((*device, tenant), position),
                 None if rests => "it does not use the disk now".to_owned(),
                 None => "no other job uses the disk, or the disk is not short".to_owned(),
             };
@@ -81,8 +84,27 @@ impl Rule {
         })
     }
 
+    /// The tenants that run certain jobs of a disk, the next first, as far as people read.
+    fn named_on(&self, device: DeviceId, is_meant: impl Fn(&QueuePosition) -> bool) -> String {
+        let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
+        let mut meant: Vec<(usize, TenantId)> = self
+            .places
+            .range(of_disk)
+            .filter(|(_, other)| is_meant(other))
+            .map(|((_, of), other)| (other.place, *of))
+            .collect();
+        meant.sort_unstable();
+        let name = |(_, tenant): &(usize, TenantId)| self.names.get(tenant).map_or("?", String::as_str);
+        let mut named: Vec<String> = meant.iter().take(NAMED_MAX).map(|of| name(of).to_owned()).collect();
+        if let Some(more) = meant.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+            named.push(format!("{more} more"));
+        }
+        let last = named.pop().unwrap_or_default();
+        if named.is_empty() { last } else { format!("{} and {last}", named.join(", ")) }
+    }
+
     /// Why a job has its place.
-    pub(super) fn explain(&self, tenant: TenantId, position: &QueuePosition) -> String {
+    pub(super) fn explain(&self, (device, tenant): (DeviceId, TenantId), position: &QueuePosition) -> String {
         let QueuePosition { place, jobs, remaining, .. } = position;
         let known = match remaining.basis {
             Basis::Attained => format!("size unknown, sorted by {}", remaining.basis.as_str()),
@@ -96,8 +118,17 @@ impl Rule {
         let others = jobs - 1;
         let pays = match position {
             QueuePosition { place: 0, rests: true, .. } => "it rests, and holds up nobody".to_owned(),
+            QueuePosition { place: 0, .. } if self.settings.payers_are_named => {
+                match self.named_on(device, |other| !other.is_ahead()) {
+                    payers if payers.is_empty() => "nobody pays".to_owned(),
+                    payers => format!("paid for by {payers}"),
+                }
+            }
             QueuePosition { place: 0, .. } => format!("{others} other jobs pay"),
             _ if position.is_ahead() => "ahead too, as those before it leave of the slice".to_owned(),
+            _ if self.settings.payers_are_named => {
+                format!("it pays for {}", self.named_on(device, QueuePosition::is_ahead))
+            }
             _ => "it pays for the first".to_owned(),
         };
         let overrun = match self.job(tenant).and_then(|job| job.bytes).filter(|_| self.named.is_overrun(tenant)) {

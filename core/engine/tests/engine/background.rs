@@ -35,6 +35,7 @@ fn report(second: u64) -> Event {
         ran: Nanos::from_millis(700),
         used_bytes: 1 << 30,
         size_bytes: 1 << 40,
+        file_system: None,
         processors: None,
         gets_on: None,
     })

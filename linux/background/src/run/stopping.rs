@@ -4,9 +4,9 @@ use super::Run;
 use crate::directories::{Groups, read, replace};
 use crate::error::WorkError;
 use crate::md::{Array, Speeds};
-use crate::spec::Kind;
+use crate::spec::{Kind, Spec};
 use crate::{balance, groups, processors, scrub};
-use minerva_model::BackgroundHold;
+use minerva_model::{BackgroundHold, BackgroundState};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,10 +15,10 @@ const CANCEL_PERIOD: Duration = Duration::from_millis(10);
 const CANCEL_MAX: Duration = Duration::from_secs(10);
 
 /// Ends the call into the kernel of a kind that works inside one.
-pub(super) fn cancel(kind: Kind, path: &Path) -> Result<(), WorkError> {
-    match kind {
-        Kind::BtrfsScrub => scrub::cancel(path),
-        Kind::BtrfsBalance => balance::cancel(path),
+fn cancel(spec: &Spec) -> Result<(), WorkError> {
+    match spec.kind {
+        Kind::BtrfsScrub => scrub::cancel(spec),
+        Kind::BtrfsBalance => balance::cancel(spec),
         _ => Ok(()),
     }
 }
@@ -58,17 +58,33 @@ impl Run {
     /// Ends the call into the kernel that the worker is in, which takes as long as the kernel needs: on a thread of its own, as others'
     /// work is looked at meanwhile. More than once, because the worker may just have been about to call.
     fn cancel_apart(&mut self) -> Result<(), WorkError> {
-        let (kind, path, freezer) = (self.spec.kind, self.spec.path.clone(), self.freezer.clone());
-        let until_frozen = move || {
+        let (spec, place, freezer) = (self.spec.clone(), self.place.clone(), self.freezer.clone());
+        let until_it_stopped = move || {
             let begun = Instant::now();
+            let has_stopped = || freezer.is_frozen() || !place.is_alive();
             // What cannot be cancelled ends by itself.
-            while cancel(kind, &path).is_ok() && !freezer.is_frozen() && begun.elapsed() < CANCEL_MAX {
+            while cancel(&spec).is_ok() && !has_stopped() && begun.elapsed() < CANCEL_MAX {
                 std::thread::sleep(CANCEL_PERIOD);
             }
         };
-        let thread = std::thread::Builder::new().name("cancel".to_owned()).spawn(until_frozen);
+        let thread = std::thread::Builder::new().name("cancel".to_owned()).spawn(until_it_stopped);
         self.cancelling = Some(thread.map_err(WorkError::io("start a thread for", &self.spec.path))?);
         Ok(())
+    }
+
+    /// Ends what the kernel does without the worker, which takes as long as it needs, in the same way; whether there is anything.
+    fn end_apart(&mut self, sys: &Path) -> bool {
+        // Another array may have its number by now.
+        let is_there = self.spec.kind.is_of_array() && self.spec.look(sys).is_ok();
+        let Some(array) = is_there.then(|| Array::of(&self.spec.path, sys).ok()).flatten() else { return false };
+        self.put_speeds_back(&array);
+        if self.spec.kind != Kind::MdCheck {
+            return false;
+        }
+        // What cannot be ended goes on at the speeds that the operator set.
+        let end = move || drop(array.end());
+        self.cancelling = std::thread::Builder::new().name("end".to_owned()).spawn(end).ok();
+        self.cancelling.is_some()
     }
 
     /// Its call into the kernel is being ended: it must not go on meanwhile.
@@ -94,6 +110,34 @@ impl Run {
             // One that panicked has cancelled nothing more than one that never ran.
             let _ = thread.join();
         }
+    }
+
+    /// Ends the worker and removes what it had; whether all of it is gone. To be called until it is: it waits for nothing, as others' work
+    /// is looked at meanwhile.
+    pub(crate) fn remove(&mut self, sys: &Path) -> bool {
+        self.is_alive = self.has_worker();
+        if self.is_alive {
+            let _ = self.freezer.kill();
+        }
+        if self.is_cancelling() {
+            return false;
+        }
+        if self.is_alive {
+            // After that, so that it begins no more.
+            if matches!(self.spec.kind, Kind::BtrfsScrub | Kind::BtrfsBalance) {
+                let _ = self.cancel_apart();
+            }
+            return false;
+        }
+        // The worker would have taken the end for that of the whole check.
+        if !std::mem::replace(&mut self.is_ended, true) && self.state != BackgroundState::Done && self.end_apart(sys) {
+            return false;
+        }
+        let is_gone = self.clean_up();
+        if is_gone {
+            self.place.remove();
+        }
+        is_gone
     }
 
     pub(super) fn put_speeds_back(&self, array: &Array) {

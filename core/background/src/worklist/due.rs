@@ -1,0 +1,59 @@
+//! When a plan is made anew.
+
+use super::{InForce, REPLAN, Worklist};
+use crate::ahead::PARTS;
+use crate::planner::PlannerSettings;
+use minerva_model::{DeviceId, Nanos};
+
+/// A plan is not made anew more often than this because estimates moved.
+const REPLAN_MIN: Nanos = Nanos::from_secs(60);
+/// Less of the disk's time is no error, however little was expected.
+const LEFT_PART_LEAST: f64 = 0.02;
+/// Less of a file system is none either.
+const GROWN_PART_LEAST: f64 = 0.002;
+
+impl InForce {
+    /// Of a slice of `seconds` the foreground left so many cores.
+    pub(super) fn left_by_foreground(&mut self, now: Nanos, cores: f64, seconds: f64) {
+        // A slice that ends as the plan begins belongs to its first slot.
+        let Some(slot) = self.plan.slot(now.as_secs_f64()) else { return };
+        let expected = (f64::from(PARTS) - slot.foreground_cores).max(0.0);
+        self.left = (self.left.0 + cores * seconds, self.left.1 + expected * seconds);
+    }
+
+    /// What the foreground left, or what it added to what is in use, is not what was expected; `used_blocks` are in use now.
+    fn has_erred(&self, now: Nanos, used_blocks: f64) -> bool {
+        let error_share = PlannerSettings::default().error_share;
+        let differs = |measured: f64, expected: f64, least: f64| {
+            (measured - expected).abs() > (error_share * expected).max(least)
+        };
+        let seconds = now.since(self.made).as_secs_f64();
+        let (left, expected) = self.left;
+        if differs(left, expected, LEFT_PART_LEAST * f64::from(PARTS) * seconds) {
+            return true;
+        }
+        let Some(slot) = self.plan.slot(now.as_secs_f64()) else { return false };
+        let limit = slot.used_blocks + slot.bucket_blocks;
+        let expected = (self.plan.used_by(now.as_secs_f64(), self.used_blocks) - self.used_blocks).max(0.0);
+        differs(used_blocks - self.used_blocks, expected, GROWN_PART_LEAST * limit)
+    }
+}
+
+impl Worklist {
+    pub(super) fn is_plan_due(&self, now: Nanos, device: DeviceId) -> bool {
+        let erred_after = Nanos((PlannerSettings::default().replan_seconds_min * 1e9) as u64);
+        self.plans.get(&device).is_none_or(|in_force| {
+            let age = now.since(in_force.made);
+            let has_erred = || self.settings.replan_on_error && in_force.has_erred(now, self.used_blocks(device));
+            age >= REPLAN || (in_force.is_stale && age >= REPLAN_MIN) || (age >= erred_after && has_erred())
+        })
+    }
+
+    /// Blocks in use, beside what is tied, on the file system that a disk's plan is made for.
+    pub(super) fn used_blocks(&self, device: DeviceId) -> f64 {
+        let file_system = self.shortest_of_space(device);
+        let owed = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
+        let tied = owed.map(|work| work.tied_blocks(file_system)).sum();
+        self.disks.get(&device).map_or(0.0, |disk| disk.space(file_system).used_blocks(tied))
+    }
+}

@@ -1,0 +1,66 @@
+//! For tests: a file system in a file, mounted through a loop device.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Unmounted and gone when it is dropped.
+pub(crate) struct LoopDisk {
+    folder: TempDir,
+    pub(crate) mounted: PathBuf,
+}
+
+impl LoopDisk {
+    /// Made by a program with its arguments, and mounted; nothing where that cannot be, with the reason printed.
+    pub(crate) fn new(make: &[&str]) -> Option<Self> {
+        let folder = tempfile::Builder::new().prefix("minerva-test-").tempdir().unwrap();
+        let disk = Self { mounted: folder.path().join("mounted"), folder };
+        File::create(disk.image()).unwrap().set_len(512 << 20).unwrap();
+        fs::create_dir(&disk.mounted).unwrap();
+        let made = Command::new(make[0]).args(&make[1..]).arg(disk.image()).output();
+        if !made.is_ok_and(|output| output.status.success()) {
+            println!("skipped: needs {}", make[0]);
+            return None;
+        }
+        if !disk.try_mount() {
+            println!("skipped: needs root and loop devices");
+            return None;
+        }
+        Some(disk)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn image(&self) -> PathBuf {
+        self.folder.path().join("image")
+    }
+
+    fn try_mount(&self) -> bool {
+        let mount = Command::new("mount").args(["-o", "loop"]).args([&self.image(), &self.mounted]).output();
+        mount.is_ok_and(|output| output.status.success())
+    }
+
+    pub(crate) fn mount(&self) {
+        assert!(self.try_mount());
+    }
+
+    pub(crate) fn unmount(&self) {
+        run("umount", &[], &self.mounted);
+    }
+}
+
+impl Drop for LoopDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.mounted).output();
+    }
+}
+
+/// A program that succeeds; what it prints.
+pub(crate) fn run(program: &str, arguments: &[&str], path: &Path) -> String {
+    let output = Command::new(program).args(arguments).arg(path).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

@@ -1,0 +1,63 @@
+//! Where everything is: the daemon's directories, the hierarchies of groups, and how a worker is started.
+
+use crate::directories::{Groups, QueueDirectories};
+use crate::groups::mounted;
+use crate::processors::Hierarchy;
+use crate::run::WorkerProgram;
+use minerva_model::{BackgroundId, CgroupVersion};
+use std::fs;
+use std::path::PathBuf;
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The daemon's directory that a reboot empties.
+    pub runtime_dir: PathBuf,
+    /// The one that is kept.
+    pub state_dir: PathBuf,
+    /// Root of the hierarchy of the disk controller, and its version.
+    pub cgroup_root: PathBuf,
+    /// See `cgroup_root`.
+    pub version: CgroupVersion,
+    /// Group above those of queues, below the root.
+    pub parent: String,
+    /// `/sys`.
+    pub sys: PathBuf,
+    /// `/proc`.
+    pub proc: PathBuf,
+    /// How to start a worker.
+    pub worker: WorkerProgram,
+}
+
+impl Settings {
+    /// The group of a queue below the root of the hierarchy.
+    pub fn cgroup(&self, id: BackgroundId) -> String {
+        format!("{}/background-{id}", self.parent)
+    }
+
+    pub(crate) fn place(&self, id: BackgroundId, processors: &Result<Hierarchy, String>) -> QueueDirectories {
+        let cgroup = self.cgroup(id);
+        let groups = Groups {
+            io: self.cgroup_root.join(&cgroup),
+            freezer: self.freezer_root().join(&cgroup),
+            processors: processors.as_ref().ok().map(|hierarchy| hierarchy.group(&cgroup)),
+        };
+        QueueDirectories::of(&self.runtime_dir, &self.state_dir, id, groups)
+    }
+
+    pub(crate) fn mounts(&self) -> String {
+        fs::read_to_string(self.proc.join("self/mountinfo")).unwrap_or_default()
+    }
+
+    /// Root of the unified hierarchy, if there is one.
+    pub(crate) fn unified_root(&self) -> Option<PathBuf> {
+        let is_all = self.version == CgroupVersion::V2;
+        if is_all { Some(self.cgroup_root.clone()) } else { mounted(&self.mounts(), "cgroup2", "") }
+    }
+
+    /// Root of a hierarchy that can freeze: the unified one, else the freezer of v1.
+    fn freezer_root(&self) -> PathBuf {
+        let v1 = || mounted(&self.mounts(), "cgroup", "freezer");
+        self.unified_root().or_else(v1).unwrap_or_else(|| self.cgroup_root.clone())
+    }
+}
