@@ -1,6 +1,6 @@
 //! What is told of files that wait, and what their users do with them.
 
-use super::job::{as_logged, link_text};
+use super::job::link_text;
 use super::place::is_below;
 use super::user::User;
 use super::{Deferred, Earned, MoveCounts, Waiting, mount_of, unix_ms};
@@ -14,7 +14,8 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 impl Deferred {
-    /// What is asked for is moved now; how many files that are.
+    /// What is asked for is moved now; how many files that are. One transaction keeps all of it: the asker waits for the answer, and a
+    /// mover may have kept a later step of any of these rows.
     pub(crate) fn flush(&self, user: &User, directory: Option<&Path>) -> anyhow::Result<u64> {
         let mut asked = Vec::new();
         for file in self.files().values_mut() {
@@ -24,12 +25,10 @@ impl Deferred {
             {
                 file.row.is_asked_for = true;
                 (file.tries, file.not_before) = (0, Instant::now());
-                asked.push(as_logged(&file.row));
+                asked.push(file.row.id);
             }
         }
-        for row in &asked {
-            self.log(|log| log.keep(row))?;
-        }
+        self.log(|log| log.ask_for(&asked))?;
         Ok(asked.len() as u64)
     }
 

@@ -65,7 +65,7 @@ impl Deferred {
                 self.put_back(file);
             }
             let _ = mount.tree.remove_deferred(&row.source);
-            let _ = site.remove(OsStr::new(&row.copy_name()));
+            let _ = site.remove(&row.copy_name);
             self.log(|log| log.forget(row.id))?;
             return Err(error);
         }
@@ -76,7 +76,7 @@ impl Deferred {
         // What waited under that name is replaced, as by any new file.
         if let Some(file) = replaced {
             // First a copy that may be under way, of which nobody knows once the row is gone.
-            let _ = site.remove(OsStr::new(&file.row.copy_name()));
+            let _ = site.remove(&file.row.copy_name);
             self.discard(&file.row, &tenants);
         }
         let data = link_text(&mount.at, &row.source);
@@ -114,11 +114,13 @@ impl Deferred {
 }
 
 fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: &OsStr) -> Deferral {
+    let source = uuid::Uuid::new_v4().simple().to_string();
     Deferral {
         id: 0,
         tenant: tenant.name.clone(),
         pool: wish.pool.as_str().to_owned(),
-        source: uuid::Uuid::new_v4().simple().to_string().into(),
+        copy_name: format!(".minerva-{source}.part").into(),
+        source: source.into(),
         directory,
         directory_identity: wish.directory,
         name: name.to_owned(),
@@ -160,7 +162,7 @@ pub(crate) fn judge_machine(tenant: &Tenant) -> anyhow::Result<()> {
 
 /// Makes the file, then the link under a name of ours, then gives it its own.
 fn put(site: &Site, row: &mut Deferral, mount: &Mount, user: &User, mode: u32) -> anyhow::Result<()> {
-    let new = row.copy_name();
+    let new = row.copy_name.clone();
     let text = link_text(&mount.at, &row.source);
     if let Ok(stat) = statat(&site.directory, &row.name, AtFlags::SYMLINK_NOFOLLOW)
         && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
@@ -175,10 +177,10 @@ fn put(site: &Site, row: &mut Deferral, mount: &Mount, user: &User, mode: u32) -
         .context("the pool did not take it")?;
     reach();
     let link = || {
-        symlinkat(&text, &site.directory, &*new)?;
+        symlinkat(&text, &site.directory, &new)?;
         reach();
-        row.link_inode = site.inode(OsStr::new(&new))?;
-        renameat(&site.directory, &*new, &site.directory, &row.name).map_err(io::Error::from)
+        row.link_inode = site.inode(&new)?;
+        renameat(&site.directory, &new, &site.directory, &row.name).map_err(io::Error::from)
     };
     user.act(link).with_context(|| format!("failed to put a link at {}", row.target().display()))?;
     match site.find_named(&row.name, row, &text)? {
