@@ -184,3 +184,25 @@ fn where_the_service_reads_a_file_grows_beyond_memory_though_a_reader_opened_it_
     assert_eq!(fs::read(&path).unwrap(), vec![2; 6 << 20]);
     assert!(service.terminate());
 }
+
+#[test]
+fn a_file_that_was_only_read_stays_longer_than_one_that_was_not() {
+    let place = PoolFolder::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 60");
+    let _service = place.serve();
+    let path = |name: &str| place.temporary().join(name);
+    for name in ["read", "other"] {
+        fs::write(path(name), data(1, 3 * MIB)).unwrap();
+    }
+    // The kernel would note the first read after a write in any case. Its clock for files takes a step every few milliseconds.
+    for name in ["read", "other", "read"] {
+        std::thread::sleep(Duration::from_millis(50));
+        fs::read(path(name)).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    fs::write(path("last"), data(2, 2 * MIB)).unwrap();
+    place.until("one goes", |status| status.temporary.spilled_files > 0);
+    let in_memory =
+        |name: &str| fs::metadata(place.folder.path().join("run/temporary/web/tree").join(name)).unwrap().blocks();
+    assert_eq!(in_memory("other"), 0, "it is on the disk");
+    assert_eq!(in_memory("read"), 3 * MIB as u64 / 512, "it is in memory");
+}
