@@ -2,6 +2,7 @@
 
 use crate::mount_point::{State, state};
 use crate::owner::Owner;
+use crate::pool_disk;
 use anyhow::{Context, bail};
 use minerva_config::{FsConfig, FsTenantSettings};
 use rustix::fs::{FlockOperation, flock};
@@ -35,11 +36,13 @@ impl PoolLock {
     /// Takes the pools, or says who has them.
     pub(crate) fn take(config: &FsConfig) -> anyhow::Result<Self> {
         let mut files = Vec::new();
+        pool_disk::judge(config)?;
         make_private(&config.stable.path)?;
         make_runtime(&config.server.runtime)?;
         for folder in [&config.stable.path, &config.server.runtime] {
             files.push(lock(&folder.join("minerva-fs.lock"))?);
         }
+        pool_disk::adopt(config)?;
         Ok(Self { _files: files })
     }
 }

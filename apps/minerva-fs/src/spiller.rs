@@ -58,7 +58,7 @@ fn spill(mut targets: Vec<Target>, stop: &dyn Fn() -> bool) {
             if let Some(error) = pass.error {
                 eprintln!(
                     "minerva-fs: {}: {error} while moving files from memory to disk; they stay in memory. Is the stable \
-                     pool full?",
+                     pool full or read-only?",
                     target.name
                 );
             }
