@@ -6,7 +6,8 @@ use super::{
     FsServerSettings, FsTenantSettings, MigrationSettings, SecondAccount, StablePoolSettings, TemporaryPoolSettings,
 };
 use crate::forms::{METRICS_FORM, PATH_FORM, absolute, group_name, parse_metrics, show_path};
-use crate::key::{Key, Kind, show_size, show_text, show_texts};
+use crate::key::{Key, Kind, show_duration, show_size, show_text, show_texts};
+use minerva_model::Nanos;
 
 const BYTES_MIN: u64 = 1 << 20;
 const BYTES_MAX: u64 = 1 << 50;
@@ -140,6 +141,17 @@ pub(super) const MIGRATION: &[Key<MigrationSettings>] = &[
         doc: "Percent of a tenant's pool up to which it takes files that are to go elsewhere later; above it programs write to the place itself.",
         kind: Kind::Whole { least: 0, most: 100, set: |m, v| m.defer_up_to_percent = v as u32 },
         show: |m| Some(m.defer_up_to_percent.to_string()),
+        example: "",
+    },
+    Key {
+        name: "wait_max",
+        doc: "A file that has waited longer for its disk to be quiet moves beside others, in a tenth of the time.",
+        kind: Kind::Duration {
+            least: Nanos::from_secs(1),
+            most: Nanos::from_secs(365 * 86_400),
+            set: |m, v| m.wait_max = v,
+        },
+        show: |m| show_duration(m.wait_max),
         example: "",
     },
 ];

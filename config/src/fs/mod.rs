@@ -12,6 +12,7 @@ use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::settings::Metrics;
 use crate::template::write_keys;
 use keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
+use minerva_model::Nanos;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -128,11 +129,17 @@ pub struct MigrationSettings {
     pub daemon: PathBuf,
     /// Percent of a tenant's pool up to which files are taken that are to go elsewhere later.
     pub defer_up_to_percent: u32,
+    /// A file that has waited longer moves also while others use its disk.
+    pub wait_max: Nanos,
 }
 
 impl Default for MigrationSettings {
     fn default() -> Self {
-        Self { daemon: PathBuf::from("/run/minerva/minervad.sock"), defer_up_to_percent: 90 }
+        Self {
+            daemon: PathBuf::from("/run/minerva/minervad.sock"),
+            defer_up_to_percent: 90,
+            wait_max: Nanos::from_secs(86_400),
+        }
     }
 }
 

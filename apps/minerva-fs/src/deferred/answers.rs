@@ -116,12 +116,37 @@ impl Deferred {
         for file in self.list(user, None) {
             if file.step == DeferralStep::Left.as_str() {
                 status.left_files += 1;
+                status.left_bytes += file.bytes;
             } else {
                 status.waiting_files += 1;
                 status.waiting_bytes += file.bytes;
             }
         }
         status
+    }
+}
+
+impl Deferred {
+    /// Tells the operator's log what stays in the pool because no link leads to it any more. It is never removed unasked, as it may be all that is
+    /// left of what somebody wrote, and until somebody drops it its tenant has less room.
+    pub(super) fn tell_left(&self) {
+        let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+        for file in self.list(&User::root(), None) {
+            if file.step == DeferralStep::Left.as_str() {
+                let (files, bytes, oldest) = sums.entry(file.tenant).or_default();
+                *files += 1;
+                *bytes += file.bytes;
+                *oldest = file.waited_seconds.max(*oldest);
+            }
+        }
+        for (tenant, (files, bytes, oldest)) in sums {
+            eprintln!(
+                "minerva-fs: {files} deferred files of {tenant}, {} MiB, stay in the pool because no link leads to them any more, the oldest \
+                 from {} h ago: `minerva-ctl cache deferred` names them and where they lie, `minerva-ctl cache drop` removes one",
+                bytes.div_ceil(1 << 20),
+                oldest / 3600
+            );
+        }
     }
 }
 

@@ -248,8 +248,7 @@ fn is_in_pool(tree: &Tree, row: &Deferral) -> Result<bool, Obstacle> {
 pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Option<Deferral>, Obstacle> {
     let link = link_text(mount, &row.source);
     let site = Site::open(&row.directory, row.directory_identity)?;
-    let copy = row.copy_name.clone();
-    let copy = &*copy;
+    let copy = &row.copy_name.clone();
     let is_in_pool = is_in_pool(tree, &row)?;
     if row.step != DeferralStep::Switching {
         site.remove(copy)?;
@@ -283,14 +282,15 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
             return Ok(None);
         }
         _ if !is_in_pool => return Ok(None),
-        (DeferralStep::Left, _) => (),
         (_, found) => {
             site.remove(copy)?;
+            if row.step == DeferralStep::Left {
+                find_link(&site, &mut row, &link)?;
+            }
             if row.link_inode == 0 && found == Found::Link {
                 row.link_inode = site.inode(&row.name)?;
             }
-            row.step = DeferralStep::Waiting;
-            row.copy_inode = 0;
+            (row.step, row.copy_inode) = (DeferralStep::Waiting, 0);
         }
     }
     Ok(Some(row))
