@@ -6,7 +6,7 @@ use crate::looker::Looker;
 use crate::settings::Settings;
 use crate::tenant::{Tenant, Tenants};
 use minerva_cachefs::Tree;
-use minerva_config::TemporaryPoolSettings;
+use minerva_config::{FsConfig, TemporaryPoolSettings};
 use std::fs;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) fn start(tenants: Tenants, settings: Arc<Settings>) -> anyhow::Result
     Looker::start("spiller", move |stop| {
         let mut watch = Watch::default();
         while !stop.comes_within(LOOK) {
-            spill(targets(&tenants, &settings.now().temporary), &|| stop.comes_within(Duration::ZERO));
+            spill(targets(&tenants, &settings.now()), &|| stop.comes_within(Duration::ZERO));
             watch.look(&tenants);
         }
     })
@@ -38,12 +38,12 @@ struct Target {
 }
 
 /// Who has to give, and how much. Who changes which tenants there are does not wait until they have.
-fn targets(tenants: &Tenants, settings: &TemporaryPoolSettings) -> Vec<Target> {
+fn targets(tenants: &Tenants, config: &FsConfig) -> Vec<Target> {
     let is_short = fs::read_to_string(PRESSURE).is_ok_and(|text| pressure(&text) >= PRESSURE_PERCENT);
     let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);
     let of = |tenant: &Tenant| {
         let usage = tenant.temporary.tree.usage();
-        let bytes = target(usage.bytes, usage.bytes_max, settings, is_short);
+        let bytes = target(usage.bytes, usage.bytes_max, &config.watermarks_of(&tenant.name), is_short);
         let (name, tree) = (tenant.name.clone(), Arc::clone(&tenant.temporary.tree));
         (usage.bytes > bytes).then_some(Target { name, tree, bytes })
     };

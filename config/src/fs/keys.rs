@@ -228,6 +228,20 @@ pub(super) const TENANT: &[Key<FsTenantSettings>] = &[
         example: "",
     },
     Key {
+        name: "watermark",
+        doc: "Percent of its quota in memory above which its closed files go to the disk; unset: that of `[pools.temporary]`.",
+        kind: Kind::Whole { least: 1, most: 100, set: |t, v| t.watermark_percent = Some(v as u32) },
+        show: |t| t.watermark_percent.map(|percent| percent.to_string()),
+        example: "80",
+    },
+    Key {
+        name: "spill_to",
+        doc: "And percent below which that ends; unset: that of `[pools.temporary]`.",
+        kind: Kind::Whole { least: 0, most: 99, set: |t, v| t.spill_to_percent = Some(v as u32) },
+        show: |t| t.spill_to_percent.map(|percent| percent.to_string()),
+        example: "60",
+    },
+    Key {
         name: "units",
         doc: "systemd services whose files below a directory go to its pool, and to their place after each run: \"UNIT:DIRECTORY\", or \"UNIT:DIRECTORY:temporary\". `minerva-ctl cache units` writes the drop-ins.",
         kind: Kind::Texts {

@@ -141,6 +141,20 @@ fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
             "lower `spill_to` or raise `watermark`",
         );
     }
+    for name in config.tenants.keys() {
+        let of = config.watermarks_of(name);
+        let keys = ["spill_to", "watermark"].map(|key| format!("tenants.{name}.{key}"));
+        if of.spill_to_percent >= of.watermark_percent {
+            error(
+                [&keys[0], &keys[1]],
+                format!(
+                    "`spill_to` of `{name}` is {}, not below its `watermark`, which is {}",
+                    of.spill_to_percent, of.watermark_percent
+                ),
+                "lower `spill_to` or raise `watermark` of the tenant; what it does not say is as in `[pools.temporary]`",
+            );
+        }
+    }
     for (name, _) in config.tenants.iter().filter(|(_, tenant)| tenant.kernel_writes && tenant.spills_when_full) {
         let keys = ["writes", "when_full"].map(|key| format!("tenants.{name}.{key}"));
         error(
