@@ -13,6 +13,13 @@ const NO_IO: u64 = 0x0008_0000;
 /// The flags are the ninth field of `/proc/PID/stat`; two come before the name's end, and the first after it is the state.
 const FLAGS_AFTER_NAME: usize = 6;
 
+/// Tells the kernel; threads that start from here on have it too. Where it is not allowed, the service does without and says so.
+pub(crate) fn tell_kernel() {
+    if let Err(error) = rustix::process::configure_io_flusher_behavior(true) {
+        eprintln!("minerva-fs: {WITHOUT}: {error}");
+    }
+}
+
 /// Whether the running service has it; none where none runs.
 pub(crate) fn of_service(config: &FsConfig) -> Option<bool> {
     let holder = fs::read_to_string(config.stable.path.join("minerva-fs.lock")).ok()?;

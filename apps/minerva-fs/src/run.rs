@@ -67,10 +67,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
         descriptors: Arc::new(descriptors::share_out(&config)),
         queue: config.stable.is_scheduled.then(|| DiskQueue::new(config.stable.depth)),
     };
-    // Memory that this process asks for is not to wait for pages that only it can write. Threads that start from here on have it too.
-    if let Err(error) = rustix::process::configure_io_flusher_behavior(true) {
-        eprintln!("minerva-fs: {}: {error}", flusher::WITHOUT);
-    }
+    flusher::tell_kernel();
     let lock = PoolLock::take(&config)?;
     let scrapes = metrics::listen(&config.server.metrics)?;
     let is_guest = config.server.is_guest;
