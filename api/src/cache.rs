@@ -147,6 +147,9 @@ pub struct MigrationStatus {
     pub waiting_bytes: u64,
     /// Files to which no link leads any more.
     pub left_files: u64,
+    /// Their bytes.
+    #[serde(default)]
+    pub left_bytes: u64,
     /// Files moved.
     pub moved_files: u64,
     /// Their bytes.

@@ -67,7 +67,7 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
             11 | quota = 5
                | ^^^^^ `tenants.web` has no key of this name
                |
-               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`, `reads`, `writes`, `units`, `machine`, `ids`
+               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`, `reads`, `writes`, `watermark`, `spill_to`, `units`, `machine`, `ids`
 
             error: invalid value of `temporary`
               --> fs.toml:12:13
@@ -225,4 +225,20 @@ fn a_machine_is_told_how_it_gets_its_trees() {
     ] {
         assert!(lines.lines().any(|line| line.trim() == needed), "no `{needed}` in\n{lines}");
     }
+}
+
+#[test]
+fn watermarks_of_a_tenant_are_its_own_or_those_of_all_and_are_judged_together() {
+    let config = good(
+        "[pools.temporary]\nwatermark = 70\nspill_to = 50\n[tenants.web]\nwatermark = 90\n[tenants.db]\nwatermark = 40\nspill_to = 0\n\
+         [tenants.other]\n",
+    );
+    for (name, watermark, spill_to) in [("web", 90, 50), ("db", 40, 0), ("other", 70, 50)] {
+        let of = config.watermarks_of(name);
+        assert_eq!((of.watermark_percent, of.spill_to_percent), (watermark, spill_to), "{name}");
+    }
+    let text = "[tenants.web]\nwatermark = 60\n[tenants.db]\nspill_to = 20\n";
+    let told = parse_fs(text, Path::new("fs.toml")).expect_err("web has no room between the two").to_string();
+    assert!(told.contains("`spill_to` of `web` is 60, not below its `watermark`, which is 60"), "{told}");
+    assert!(told.contains("fs.toml:2:13") && !told.contains("`db`"), "{told}");
 }

@@ -45,6 +45,10 @@ const SCHEMA: Schema = Schema::new(
         bytes INTEGER NOT NULL,
         PRIMARY KEY (report, device)
     ) STRICT, WITHOUT ROWID;
+",
+    "
+    ALTER TABLE deferral ADD COLUMN copy_name BLOB NOT NULL DEFAULT x'';    -- what the copy is called until it is whole
+    UPDATE deferral SET copy_name = CAST('.minerva-' || id || '.part' AS BLOB);
 "],
     "files that waited in the pool stay there, and the links to them where they are; minerva-fs doctor lists them",
 );
@@ -56,7 +60,7 @@ pub enum DeferralStep {
     Placing,
     /// It waits.
     Waiting,
-    /// A copy may be there, in part, under the name that [`Deferral::copy_name`] says.
+    /// A copy may be there, in part, under [`Deferral::copy_name`].
     Copying,
     /// The copy is whole and durable, and may have taken the link's place.
     Switching,
@@ -100,6 +104,9 @@ pub struct Deferral {
     pub link_inode: u64,
     /// The inode of the copy.
     pub copy_inode: u64,
+    /// What the copy is called until it is whole. No other file of any log has that name: logs of a host and a guest may lead to one
+    /// directory. It says nothing of the file's own name, which may be as long as a name can be.
+    pub copy_name: OsString,
     /// In whose name it was asked for: user, group and further groups.
     pub user: (u32, u32, Vec<u32>),
     /// When.
@@ -118,11 +125,6 @@ impl Deferral {
     /// Where it is to go.
     pub fn target(&self) -> PathBuf {
         self.directory.join(&self.name)
-    }
-
-    /// What a copy is called until it is whole. It says nothing of the file's own name, which may be as long as a name can be.
-    pub fn copy_name(&self) -> String {
-        format!(".minerva-{}.part", self.id)
     }
 }
 
@@ -144,8 +146,8 @@ impl RedoLog {
     pub fn add(&self, row: &Deferral) -> Result<u64, StoreError> {
         let groups = serde_json::to_string(&row.user.2).unwrap_or_default();
         let sql = "INSERT INTO deferral (tenant, pool, source, directory, directory_device, directory_inode, name, link_inode,
-            copy_inode, user, user_group, user_groups, added_unix_ms, is_asked_for, step, cgroup)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+            copy_inode, user, user_group, user_groups, added_unix_ms, is_asked_for, step, cgroup, copy_name)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
         let added = self.connection.execute(
             sql,
             params![
@@ -165,6 +167,7 @@ impl RedoLog {
                 row.is_asked_for,
                 row.step.as_str(),
                 row.cgroup,
+                row.copy_name.as_bytes(),
             ],
         );
         added.map_err(|error| self.failed("write to", error))?;
@@ -174,6 +177,21 @@ impl RedoLog {
     /// Keeps what changes of a row, durable on return: its source, its name, the inodes of link and copy, the wish, the step.
     pub fn keep(&self, row: &Deferral) -> Result<(), StoreError> {
         update(&self.connection, row).map_err(|error| self.failed("write to", error))
+    }
+
+    /// Somebody asked that these be moved now: all of it durable on return, or nothing. Nothing else of a row is written, because its step may
+    /// have changed since it was read.
+    pub fn ask_for(&self, ids: &[u64]) -> Result<(), StoreError> {
+        let write = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            for id in ids {
+                transaction
+                    .prepare_cached("UPDATE deferral SET is_asked_for = 1 WHERE id = ?1")?
+                    .execute([signed(*id)])?;
+            }
+            transaction.commit()
+        };
+        write().map_err(|error| self.failed("write to", error))
     }
 
     /// Forgets a row; its number is not used again.
@@ -244,6 +262,7 @@ fn deferral(row: &Row<'_>) -> rusqlite::Result<Deferral> {
         name: OsString::from_vec(bytes("name")?),
         link_inode: number("link_inode")?,
         copy_inode: number("copy_inode")?,
+        copy_name: OsString::from_vec(bytes("copy_name")?),
         // Fewer groups let it do less.
         user: (row.get("user")?, row.get("user_group")?, serde_json::from_str(&groups).unwrap_or_default()),
         added_unix_ms: row.get("added_unix_ms")?,
@@ -257,7 +276,7 @@ fn deferral(row: &Row<'_>) -> rusqlite::Result<Deferral> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{Deferral, DeferralStep, RedoLog};
+    use super::{Deferral, DeferralStep, RedoLog, SCHEMA};
     use crate::{Store, StoreErrorKind, StoreNote};
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
@@ -274,6 +293,7 @@ pub(crate) mod tests {
             name: OsString::from_vec(vec![0xff, b'a']),
             link_inode: 0,
             copy_inode: 0,
+            copy_name: ".minerva-7.part".into(),
             user: (1000, 1000, vec![4, 24]),
             added_unix_ms: 5,
             is_asked_for: false,
@@ -302,6 +322,37 @@ pub(crate) mod tests {
         assert_eq!(log.all().unwrap(), []);
         assert!(log.add(&row()).unwrap() > kept.id);
         assert_eq!(log.last_id().unwrap(), kept.id + 1);
+    }
+
+    #[test]
+    fn asking_for_files_takes_back_no_step_that_was_kept_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, _) = RedoLog::open(&folder.path().join("deferred.db")).unwrap();
+        let mut rows = [row(), row(), row()];
+        for row in &mut rows {
+            row.id = log.add(row).unwrap();
+        }
+        (rows[1].step, rows[1].copy_inode) = (DeferralStep::Switching, 9);
+        log.keep(&rows[1]).unwrap();
+        log.ask_for(&[rows[0].id, rows[1].id]).unwrap();
+        rows[..2].iter_mut().for_each(|row| row.is_asked_for = true);
+        assert_eq!(log.all().unwrap(), rows);
+    }
+
+    #[test]
+    fn a_row_of_an_earlier_version_keeps_the_name_that_its_copy_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deferred.db");
+        let mut connection = rusqlite::Connection::open(&path).unwrap();
+        SCHEMA.of_version(2).migrate(&mut connection, 0).unwrap();
+        let sql = "INSERT INTO deferral (tenant, pool, source, directory, directory_device, directory_inode, name, link_inode,
+            copy_inode, user, user_group, user_groups, added_unix_ms, is_asked_for, step)
+            VALUES ('web', 'stable', x'37', x'2f', 1, 2, x'61', 3, 4, 0, 0, '[]', 5, 0, 'switching')";
+        connection.execute(sql, []).unwrap();
+        drop(connection);
+        let (log, notes) = RedoLog::open(&path).unwrap();
+        assert_eq!(notes, [StoreNote::Migrated { from: 2, to: 3 }]);
+        assert_eq!(log.all().unwrap()[0].copy_name, ".minerva-1.part");
     }
 
     #[test]

@@ -203,6 +203,12 @@ impl Schema {
         self.steps.len() as i64
     }
 
+    /// As an earlier version of this program had it.
+    #[cfg(test)]
+    pub(crate) fn of_version(self, version: usize) -> Self {
+        Self { steps: &self.steps[..version], ..self }
+    }
+
     /// Brings a file from `version` to [`Schema::version`] in one transaction.
     pub(crate) fn migrate(self, connection: &mut Connection, version: i64) -> rusqlite::Result<()> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -2,7 +2,7 @@
 //! (`minerva_api::cache`). Root sees everybody, others their own.
 
 use crate::callers::{Callers, Until};
-use crate::deferred::{Deferred, Earned, User, Wish, find_tenant, judge_machine};
+use crate::deferred::{Deferred, Earned, Mounts, User, Wish, find_tenant, judge_machine, tenants_of};
 use crate::explain::explain;
 use crate::reload::{self, Reloader};
 use crate::second_account::{SecondAccount, SecondTold};
@@ -100,12 +100,13 @@ fn answer(asked: &Reloader, (user, stream): (&User, &UnixStream), request: Reque
         Request::Status => {
             let migration = deferred.status(user);
             let tenants = asked.tenants.read().unwrap_or_else(PoisonError::into_inner);
-            let seen = tenants.iter().filter(|tenant| tenant.is_for(user.uid));
+            let seen = tenants_of(&tenants, user).into_iter();
             Answer::Status { tenants: seen.map(|tenant| status(deferred, tenant)).collect(), migration }
         }
         Request::Defer { path, directory, mode, pool, tenant, bytes } => {
-            let cgroup = deferred.group_of(stream);
-            let (id, data) = deferred.place(user, &Wish { path, directory, mode, pool, tenant, bytes, cgroup })?;
+            let (cgroup, mounts) = (deferred.group_of(stream), Mounts::of_peer(stream));
+            let wish = Wish { path, directory, mode, pool, tenant, bytes, cgroup, mounts };
+            let (id, data) = deferred.place(user, &wish)?;
             Answer::Deferring { id, data }
         }
         Request::Deferred { directory } => Answer::Deferred { files: deferred.list(user, directory.as_deref()) },

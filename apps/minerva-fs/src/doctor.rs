@@ -1,8 +1,10 @@
 //! `minerva-fs doctor`: whether it can serve here and how well, and what earlier runs left.
 
 use crate::finding::Finding;
+use crate::flusher;
 use crate::guest_doctor;
 use crate::leftovers;
+use crate::pool_disk;
 use crate::projects;
 use crate::settings::{load, socket};
 use anyhow::bail;
@@ -38,7 +40,12 @@ pub(crate) fn run(path: &Path, json: bool) -> anyhow::Result<()> {
 }
 
 fn of_host(config: &FsConfig) -> Vec<Finding> {
-    let mut findings = vec![fuse(config), pool(config)];
+    let mut findings = vec![pool_disk(config)];
+    if !findings[0].is_good {
+        // Whatever is there is not the pool, and nothing is to be made in it.
+        return findings;
+    }
+    findings.extend([fuse(config), pool(config), flusher(config)]);
     let answer = ask(&socket(config), &Request::Status).ok();
     let served = if let Some(Answer::Status { tenants, .. }) = answer { Some(tenants) } else { None };
     findings.push(service(served.as_deref()));
@@ -46,6 +53,26 @@ fn of_host(config: &FsConfig) -> Vec<Finding> {
     findings.extend(served.iter().flatten().flat_map(second_accounts));
     findings.extend(leftovers::find(config, served.is_some()));
     findings
+}
+
+fn pool_disk(config: &FsConfig) -> Finding {
+    let judged = pool_disk::judge(config);
+    let good = || format!("{} is the pool that was served before, or a new one", config.stable.path.display());
+    Finding {
+        what: "pool disk".to_owned(),
+        is_good: judged.is_ok(),
+        detail: judged.map_or_else(|error| error.to_string(), |()| good()),
+    }
+}
+
+/// Whether the service may have memory while the kernel waits for it to write.
+fn flusher(config: &FsConfig) -> Finding {
+    let detail = match flusher::of_service(config) {
+        None => "no service runs that could be asked".to_owned(),
+        Some(true) => "the service has memory while pages of its trees are written".to_owned(),
+        Some(false) => flusher::WITHOUT.to_owned(),
+    };
+    Finding::note("memory", detail)
 }
 
 /// Tries it: a tree of its own beside the pool, mounted and unmounted.

@@ -19,7 +19,7 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
         return Ok(told_deferred(deferred, &file));
     }
     let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);
-    for tenant in tenants.iter().filter(|tenant| tenant.is_for(user.uid)) {
+    for tenant in tenants.iter().filter(|tenant| tenant.is_for(user)) {
         for mount in [&tenant.temporary, &tenant.stable] {
             if let Ok(inner) = path.strip_prefix(&mount.at) {
                 // In a guest the trees are of all its users: nobody is told of what they could not look at themselves.

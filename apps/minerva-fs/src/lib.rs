@@ -5,6 +5,7 @@
 //! | `arguments` | what may the command line say? |
 //! | `run` | from the start to the last unmount |
 //! | `pool` | the memory of a tenant, the disk of all, and who else uses them |
+//! | `pool_disk` | is the directory the pool, or is its disk absent? |
 //! | `mount_point` | a directory where something is mounted, or was |
 //! | `settings` | the operator's file |
 //! | `owner` | who owns a tenant's trees? |
@@ -14,6 +15,7 @@
 //! | `spiller` | when memory is short |
 //! | `descriptors` | how many files may the kernel know of each tenant? |
 //! | `explain` | where does a file lie, why, and what happens next? |
+//! | `flusher` | does the kernel let it have memory while it waits for it to write? |
 //! | `forgetter` | when the kernel knows more files than there are descriptors |
 //! | `projects` | by which project does the kernel count a tenant's files? |
 //! | `second_account` | does somebody else count the same as we do? |
@@ -39,6 +41,7 @@ mod descriptors;
 mod doctor;
 mod explain;
 mod finding;
+mod flusher;
 mod forgetter;
 mod generate;
 mod guest;
@@ -51,6 +54,7 @@ mod metrics;
 mod mount_point;
 mod owner;
 mod pool;
+mod pool_disk;
 mod projects;
 mod reload;
 mod run;

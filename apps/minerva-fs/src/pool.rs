@@ -2,6 +2,7 @@
 
 use crate::mount_point::{State, state};
 use crate::owner::Owner;
+use crate::pool_disk;
 use anyhow::{Context, bail};
 use minerva_config::{FsConfig, FsTenantSettings};
 use rustix::fs::{FlockOperation, flock};
@@ -21,7 +22,8 @@ const MARKER_BYTES: u64 = 4096;
 /// The root of a tree that is a user's.
 const MODE_OF_USER: u32 = 0o770;
 const SPARE_INODES: u64 = 1024;
-const MEMORY_FLAGS: MountFlags = MountFlags::NODEV.union(MountFlags::NOSUID);
+/// Every read is noted in a file's times, which costs no disk anything: who was used longest ago spills first.
+const MEMORY_FLAGS: MountFlags = MountFlags::NODEV.union(MountFlags::NOSUID).union(MountFlags::STRICTATIME);
 
 /// One process has the pools.
 #[derive(Debug)]
@@ -34,11 +36,13 @@ impl PoolLock {
     /// Takes the pools, or says who has them.
     pub(crate) fn take(config: &FsConfig) -> anyhow::Result<Self> {
         let mut files = Vec::new();
+        pool_disk::judge(config)?;
         make_private(&config.stable.path)?;
         make_runtime(&config.server.runtime)?;
         for folder in [&config.stable.path, &config.server.runtime] {
             files.push(lock(&folder.join("minerva-fs.lock"))?);
         }
+        pool_disk::adopt(config)?;
         Ok(Self { _files: files })
     }
 }

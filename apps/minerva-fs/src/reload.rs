@@ -202,7 +202,11 @@ fn pool_changes(before: &FsConfig, after: &FsConfig) -> Vec<String> {
         told.push(format!("{} MiB stay free on the disk of the pool", after.stable.reserve_bytes >> 20));
     }
     if before.migration != after.migration {
-        told.push(format!("files are deferred up to {} % of a pool", after.migration.defer_up_to_percent));
+        let (defer_up_to_percent, wait_max) = (after.migration.defer_up_to_percent, after.migration.wait_max);
+        told.push(format!(
+            "files are deferred up to {defer_up_to_percent} % of a pool, and wait for a quiet disk for {} s at most",
+            wait_max.0 / 1_000_000_000
+        ));
     }
     told
 }

@@ -4,12 +4,14 @@ use crate::auditor;
 use crate::control::Control;
 use crate::deferred::{Deferred, start_moving};
 use crate::descriptors;
+use crate::flusher;
 use crate::forgetter;
 use crate::guest;
 use crate::looker::Looker;
 use crate::metrics;
 use crate::owner::Owner;
 use crate::pool::{self, PoolLock};
+use crate::pool_disk;
 use crate::projects;
 use crate::reload::{self, Reloader};
 use crate::settings::{Settings, load};
@@ -38,6 +40,7 @@ const TELL_AFTER: Duration = Duration::from_secs(2);
 /// Judges the file, and who it names.
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
+    pool_disk::judge(&config)?;
     for (name, tenant) in &config.tenants {
         let owner = Owner::find(tenant).with_context(|| format!("{}: tenant `{name}`", tenant.place))?;
         println!(
@@ -64,8 +67,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
         descriptors: Arc::new(descriptors::share_out(&config)),
         queue: config.stable.is_scheduled.then(|| DiskQueue::new(config.stable.depth)),
     };
-    // Memory that this process asks for is not to wait for pages that only it can write. Where that is not allowed, it does without.
-    let _ = rustix::process::configure_io_flusher_behavior(true);
+    flusher::tell_kernel();
     let lock = PoolLock::take(&config)?;
     let scrapes = metrics::listen(&config.server.metrics)?;
     let is_guest = config.server.is_guest;

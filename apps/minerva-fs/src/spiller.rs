@@ -1,11 +1,12 @@
-//! What is looked after once a second. When memory is short, files that nobody has open go to the disk: above a tenant's watermark its own, under pressure of the whole
-//! machine a part of everybody's.
+//! What is looked after once a second. When memory is short, files that nobody has open go to the disk: above a tenant's watermark its own,
+//! under pressure of the whole machine a part of everybody's.
 
 use crate::descriptors::Watch;
 use crate::looker::Looker;
 use crate::settings::Settings;
-use crate::tenant::Tenants;
-use minerva_config::TemporaryPoolSettings;
+use crate::tenant::{Tenant, Tenants};
+use minerva_cachefs::Tree;
+use minerva_config::{FsConfig, TemporaryPoolSettings};
 use std::fs;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -23,29 +24,47 @@ pub(crate) fn start(tenants: Tenants, settings: Arc<Settings>) -> anyhow::Result
     Looker::start("spiller", move |stop| {
         let mut watch = Watch::default();
         while !stop.comes_within(LOOK) {
-            look(&tenants, &settings.now().temporary);
+            spill(targets(&tenants, &settings.now()), &|| stop.comes_within(Duration::ZERO));
             watch.look(&tenants);
         }
     })
 }
 
-fn look(tenants: &Tenants, settings: &TemporaryPoolSettings) {
+/// A tenant that uses more memory than it may keep.
+struct Target {
+    name: String,
+    tree: Arc<Tree>,
+    bytes: u64,
+}
+
+/// Who has to give, and how much. Who changes which tenants there are does not wait until they have.
+fn targets(tenants: &Tenants, config: &FsConfig) -> Vec<Target> {
     let is_short = fs::read_to_string(PRESSURE).is_ok_and(|text| pressure(&text) >= PRESSURE_PERCENT);
     let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);
-    for tenant in tenants.iter() {
+    let of = |tenant: &Tenant| {
         let usage = tenant.temporary.tree.usage();
-        let target = target(usage.bytes, usage.bytes_max, settings, is_short);
-        if usage.bytes <= target {
-            continue;
-        }
-        let pass = tenant.temporary.tree.spill_down_to(target);
-        if let Some(error) = pass.error {
-            eprintln!(
-                "minerva-fs: {}: {error} while moving files from memory to disk; they stay in memory. Is the stable \
-                 pool full?",
-                tenant.name
-            );
-        }
+        let bytes = target(usage.bytes, usage.bytes_max, &config.watermarks_of(&tenant.name), is_short);
+        let (name, tree) = (tenant.name.clone(), Arc::clone(&tenant.temporary.tree));
+        (usage.bytes > bytes).then_some(Target { name, tree, bytes })
+    };
+    tenants.iter().filter_map(of).collect()
+}
+
+/// A part of each in turn, so that a tenant with much to move does not keep the others waiting, until all are where they are to be.
+fn spill(mut targets: Vec<Target>, stop: &dyn Fn() -> bool) {
+    while !targets.is_empty() && !stop() {
+        targets.retain(|target| {
+            let pass = target.tree.spill_some(target.bytes, stop);
+            if let Some(error) = pass.error {
+                eprintln!(
+                    "minerva-fs: {}: {error} while moving files from memory to disk; they stay in memory. Is the stable \
+                     pool full or read-only?",
+                    target.name
+                );
+            }
+            // What is left is open, or cannot be moved: the next look tries again.
+            pass.files > 0 && pass.error.is_none()
+        });
     }
 }
 

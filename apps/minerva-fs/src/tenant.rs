@@ -1,5 +1,6 @@
 //! One tenant's two trees, from its directories to its mounts.
 
+use crate::deferred::User;
 use crate::owner::Owner;
 use crate::second_account::SecondAccounts;
 use crate::{mount_point, pool};
@@ -119,9 +120,19 @@ impl Tenant {
         }
     }
 
-    /// Whether a user may defer files by it: in a guest everybody, as whose the files are is judged by owner and mode.
-    pub(crate) fn is_for(&self, uid: u32) -> bool {
-        uid == 0 || self.owner.uid == uid || self.stable.tree.is_served_elsewhere()
+    /// Whether a user may defer files by it: its owner and members of its group, who may write in the roots of its trees; in a guest
+    /// everybody, as whose the files are is judged by owner and mode.
+    pub(crate) fn is_for(&self, user: &User) -> bool {
+        let is_member = user.gid == self.owner.gid || user.groups.contains(&self.owner.gid);
+        user.uid == 0
+            || self.is_owned_by(user)
+            || (is_member && !self.is_machine)
+            || self.stable.tree.is_served_elsewhere()
+    }
+
+    /// Whether it is this user's own, and not only open to a group.
+    pub(crate) fn is_owned_by(&self, user: &User) -> bool {
+        self.owner.uid == user.uid
     }
 
     /// The tree in a pool.

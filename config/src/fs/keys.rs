@@ -6,7 +6,8 @@ use super::{
     FsServerSettings, FsTenantSettings, MigrationSettings, SecondAccount, StablePoolSettings, TemporaryPoolSettings,
 };
 use crate::forms::{METRICS_FORM, PATH_FORM, absolute, group_name, parse_metrics, show_path};
-use crate::key::{Key, Kind, show_size, show_text, show_texts};
+use crate::key::{Key, Kind, show_duration, show_size, show_text, show_texts};
+use minerva_model::Nanos;
 
 const BYTES_MIN: u64 = 1 << 20;
 const BYTES_MAX: u64 = 1 << 50;
@@ -142,6 +143,17 @@ pub(super) const MIGRATION: &[Key<MigrationSettings>] = &[
         show: |m| Some(m.defer_up_to_percent.to_string()),
         example: "",
     },
+    Key {
+        name: "wait_max",
+        doc: "A file that has waited longer for its disk to be quiet moves beside others, in a tenth of the time.",
+        kind: Kind::Duration {
+            least: Nanos::from_secs(1),
+            most: Nanos::from_secs(365 * 86_400),
+            set: |m, v| m.wait_max = v,
+        },
+        show: |m| show_duration(m.wait_max),
+        example: "",
+    },
 ];
 
 pub(super) const TENANT: &[Key<FsTenantSettings>] = &[
@@ -214,6 +226,20 @@ pub(super) const TENANT: &[Key<FsTenantSettings>] = &[
         kind: Kind::Choice { words: &WRITES, set: |t, at| t.kernel_writes = at == 1 },
         show: |t| show_text(WRITES[usize::from(t.kernel_writes)]),
         example: "",
+    },
+    Key {
+        name: "watermark",
+        doc: "Percent of its quota in memory above which its closed files go to the disk; unset: that of `[pools.temporary]`.",
+        kind: Kind::Whole { least: 1, most: 100, set: |t, v| t.watermark_percent = Some(v as u32) },
+        show: |t| t.watermark_percent.map(|percent| percent.to_string()),
+        example: "80",
+    },
+    Key {
+        name: "spill_to",
+        doc: "And percent below which that ends; unset: that of `[pools.temporary]`.",
+        kind: Kind::Whole { least: 0, most: 99, set: |t, v| t.spill_to_percent = Some(v as u32) },
+        show: |t| t.spill_to_percent.map(|percent| percent.to_string()),
+        example: "60",
     },
     Key {
         name: "units",

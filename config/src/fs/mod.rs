@@ -12,6 +12,7 @@ use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::settings::Metrics;
 use crate::template::write_keys;
 use keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
+use minerva_model::Nanos;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,18 @@ pub struct FsConfig {
     pub tenants: BTreeMap<String, FsTenantSettings>,
     /// What is allowed and probably not meant.
     pub warnings: Vec<Problem>,
+}
+
+impl FsConfig {
+    /// When a tenant's files go from memory to the disk: as its own table says, else as for all.
+    pub fn watermarks_of(&self, tenant: &str) -> TemporaryPoolSettings {
+        let own = self.tenants.get(tenant);
+        let of = |own: Option<u32>, of_all: u32| own.unwrap_or(of_all);
+        TemporaryPoolSettings {
+            watermark_percent: of(own.and_then(|own| own.watermark_percent), self.temporary.watermark_percent),
+            spill_to_percent: of(own.and_then(|own| own.spill_to_percent), self.temporary.spill_to_percent),
+        }
+    }
 }
 
 /// `[server]`.
@@ -128,11 +141,17 @@ pub struct MigrationSettings {
     pub daemon: PathBuf,
     /// Percent of a tenant's pool up to which files are taken that are to go elsewhere later.
     pub defer_up_to_percent: u32,
+    /// A file that has waited longer moves also while others use its disk.
+    pub wait_max: Nanos,
 }
 
 impl Default for MigrationSettings {
     fn default() -> Self {
-        Self { daemon: PathBuf::from("/run/minerva/minervad.sock"), defer_up_to_percent: 90 }
+        Self {
+            daemon: PathBuf::from("/run/minerva/minervad.sock"),
+            defer_up_to_percent: 90,
+            wait_max: Nanos::from_secs(86_400),
+        }
     }
 }
 
@@ -161,6 +180,10 @@ pub struct FsTenantSettings {
     pub service_reads: bool,
     /// The kernel writes files in memory by itself, and the memory's size keeps the quota.
     pub kernel_writes: bool,
+    /// Percent of its quota above which its closed files go to the disk; none for what holds of all.
+    pub watermark_percent: Option<u32>,
+    /// And below which that ends.
+    pub spill_to_percent: Option<u32>,
     /// Units that write directories' files to its pool.
     pub units: Vec<PoolUnit>,
     /// The virtual machine whose tenant this is, by QEMU's or libvirt's name; none for users of the host.
@@ -183,6 +206,8 @@ impl Default for FsTenantSettings {
             spills_when_full: false,
             service_reads: false,
             kernel_writes: false,
+            watermark_percent: None,
+            spill_to_percent: None,
             units: Vec::new(),
             machine: None,
             ids: 0,

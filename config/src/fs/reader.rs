@@ -125,6 +125,20 @@ fn of_guest(config: &FsConfig) -> Vec<([&'static str; 2], String, &'static str)>
     found
 }
 
+/// Tenants whose own watermarks, with what holds of all, leave nothing between the two.
+fn watermarks_of_tenants(config: &FsConfig) -> Vec<(&str, String)> {
+    let judge = |name: &str| {
+        let of = config.watermarks_of(name);
+        (of.spill_to_percent >= of.watermark_percent).then(|| {
+            format!(
+                "`spill_to` of `{name}` is {}, not below its `watermark`, which is {}",
+                of.spill_to_percent, of.watermark_percent
+            )
+        })
+    };
+    config.tenants.keys().filter_map(|name| Some((name.as_str(), judge(name)?))).collect()
+}
+
 /// What only all files together can show.
 fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -140,6 +154,12 @@ fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
             title,
             "lower `spill_to` or raise `watermark`",
         );
+    }
+    for (name, title) in watermarks_of_tenants(config) {
+        let keys = ["spill_to", "watermark"].map(|key| format!("tenants.{name}.{key}"));
+        let help =
+            "lower `spill_to` or raise `watermark` of the tenant; what it does not say is as in `[pools.temporary]`";
+        error([&keys[0], &keys[1]], title, help);
     }
     for (name, _) in config.tenants.iter().filter(|(_, tenant)| tenant.kernel_writes && tenant.spills_when_full) {
         let keys = ["writes", "when_full"].map(|key| format!("tenants.{name}.{key}"));

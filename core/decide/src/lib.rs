@@ -93,7 +93,7 @@ mod usual_disk;
 pub use compose::DecideInput;
 pub use contracts::ContractsView;
 pub use jobs::{JobOnDisk, JobView, KnownJob};
-pub use migration::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy, WaitingFile};
+pub use migration::{Migration, MigrationOrder, MigrationPace, MigrationUrgency, TargetDisk, ToldBy, WaitingFile};
 pub use part::Part;
 
 use crate::compose::SharePolicy;

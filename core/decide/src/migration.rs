@@ -2,8 +2,9 @@
 //!
 //! One file of each disk is under way at a time. It moves in the gaps that others leave once the disk was quiet for whole slices; where
 //! others use the disk it waits, unless somebody asked for it or its tenant's pool is about to be full. Then it takes a small part of the
-//! time, so that the pool never ends up full of what nobody moves. Whether others are there at this very moment is for the driver to
-//! see, every few milliseconds: what stands here holds for a slice.
+//! time, so that the pool never ends up full of what nobody moves; and so it does once it has waited too long, so that it also leaves for
+//! a disk that is never quiet. Whether others are there at this very moment is for the driver to see, every few milliseconds: what stands
+//! here holds for a slice.
 
 use minerva_model::{DeviceId, Nanos};
 use serde::{Deserialize, Serialize};
@@ -18,9 +19,42 @@ const POOL_IS_FULL: u32 = 950;
 /// Thousandths of the time that are taken while others use the disk.
 const PART_ASKED_FOR: u32 = 100;
 const PART_POOL_FULL: u32 = 200;
+const PART_OVERDUE: u32 = 100;
 /// Thousandths of probability: others are expected, or are not.
 const EXPECTED: u32 = 500;
 const NOT_EXPECTED: u32 = 100;
+
+/// How pressing it is that a file moves; the least goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MigrationUrgency {
+    /// Somebody asked that it be moved now.
+    AskedFor,
+    /// Its tenant's pool is about to be full.
+    PoolIsFull,
+    /// It has waited longer than files may.
+    Overdue,
+    /// Its tenant's pool fills up.
+    PoolFills,
+    /// None of these.
+    Ordinary,
+}
+
+impl MigrationUrgency {
+    /// Of a file that is or is not asked for and overdue, and whose tenant has used so many thousandths of its pool.
+    pub const fn of(is_asked_for: bool, pool_permille: u32, is_overdue: bool) -> Self {
+        if is_asked_for {
+            Self::AskedFor
+        } else if pool_permille >= POOL_IS_FULL {
+            Self::PoolIsFull
+        } else if is_overdue {
+            Self::Overdue
+        } else if pool_permille >= POOL_FILLS {
+            Self::PoolFills
+        } else {
+            Self::Ordinary
+        }
+    }
+}
 
 /// A file in the pool whose place is on another disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,12 +69,20 @@ pub struct WaitingFile {
     pub bytes: u64,
     /// For how long it has waited.
     pub waited: Nanos,
+    /// That is longer than the operator lets files wait.
+    pub is_overdue: bool,
     /// Somebody asked that it be moved now.
     pub is_asked_for: bool,
     /// It is partly there already.
     pub is_under_way: bool,
     /// How much of its tenant's pool is used, in thousandths.
     pub pool_permille: u32,
+}
+
+impl WaitingFile {
+    fn urgency(&self) -> MigrationUrgency {
+        MigrationUrgency::of(self.is_asked_for, self.pool_permille, self.is_overdue)
+    }
 }
 
 /// Who says how many others use a disk.
@@ -141,14 +183,7 @@ fn precedence(file: &WaitingFile, disk: &TargetDisk) -> impl Ord + use<> {
     // A gap that is expected to be short is used for what fits into it.
     let is_short_gap = disk.expected_permille.is_some_and(|expected| expected >= EXPECTED);
     let bytes = if is_short_gap { file.bytes } else { 0 };
-    (
-        !file.is_asked_for,
-        file.pool_permille < POOL_FILLS,
-        !file.is_under_way,
-        bytes,
-        std::cmp::Reverse(file.waited),
-        file.id,
-    )
+    (file.urgency(), !file.is_under_way, bytes, std::cmp::Reverse(file.waited), file.id)
 }
 
 fn pace(file: &WaitingFile, disk: &TargetDisk, quiet: u32) -> (MigrationPace, String) {
@@ -176,21 +211,38 @@ fn pace(file: &WaitingFile, disk: &TargetDisk, quiet: u32) -> (MigrationPace, St
     if file.is_asked_for {
         return (MigrationPace::Share(PART_ASKED_FOR), format!("{others}, but it was asked for"));
     }
+    if file.is_overdue {
+        let waited = waited_text(file.waited);
+        return (MigrationPace::Share(PART_OVERDUE), format!("{others}, but it has waited for {waited}"));
+    }
     let wait = if matches!(disk.others, Some((0, _))) { format!(", of {needed} s") } else { String::new() };
     (MigrationPace::Hold, format!("{others}{wait}{expected}"))
 }
 
 /// Why this file of all.
 fn choice(file: &WaitingFile, disk: &TargetDisk) -> String {
-    if file.is_asked_for {
-        "it was asked for".to_owned()
-    } else if file.pool_permille >= POOL_FILLS {
-        format!("{} % of {}'s pool is used", file.pool_permille / 10, file.tenant)
-    } else if file.is_under_way {
+    match file.urgency() {
+        MigrationUrgency::AskedFor => return "it was asked for".to_owned(),
+        MigrationUrgency::PoolIsFull | MigrationUrgency::PoolFills => {
+            return format!("{} % of {}'s pool is used", file.pool_permille / 10, file.tenant);
+        }
+        MigrationUrgency::Overdue => return format!("it has waited for {}", waited_text(file.waited)),
+        MigrationUrgency::Ordinary => (),
+    }
+    if file.is_under_way {
         "it is under way".to_owned()
     } else if disk.expected_permille.is_some_and(|expected| expected >= EXPECTED) {
         "the smallest goes first".to_owned()
     } else {
         "it waited longest".to_owned()
+    }
+}
+
+fn waited_text(waited: Nanos) -> String {
+    let seconds = waited.0 / 1_000_000_000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
     }
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `file N TENANT MEGABYTES [disk=MINOR] [pool=PERMILLE]` | a file begins to wait |
 //! | `ask N` | somebody asks for it |
+//! | `late N HOURS` | it has waited so long, and is overdue |
 //! | `moved N` | it is at its place |
 //! | `slice MINOR=OTHERS[@PERMILLE] …` | a second, with so many others on each disk by the daemon (`n` by counters: `2c`, `?` not known) and who is expected |
 
@@ -28,6 +29,7 @@ fn file(words: &[&str]) -> WaitingFile {
         device: disk(option("disk=").unwrap_or(0)),
         bytes: 1_000_000 * words[2].parse::<u64>().unwrap(),
         waited: Nanos::ZERO,
+        is_overdue: false,
         is_asked_for: false,
         is_under_way: false,
         pool_permille: option("pool=").unwrap_or(100),
@@ -57,6 +59,12 @@ fn answer(script: &str) -> String {
                 let id: u64 = words[1].parse().unwrap();
                 files.iter_mut().filter(|file| file.id == id).for_each(|file| file.is_asked_for = true);
             }
+            "late" => {
+                let (id, hours): (u64, u64) = (words[1].parse().unwrap(), words[2].parse().unwrap());
+                for file in files.iter_mut().filter(|file| file.id == id) {
+                    (file.is_overdue, file.waited) = (true, Nanos::from_secs(3600 * hours));
+                }
+            }
             "slice" => {
                 second += 1;
                 let disks: Vec<TargetDisk> = words[1..].iter().map(|word| target(word)).collect();
@@ -79,16 +87,18 @@ fn migration() {
 }
 
 proptest! {
-    /// While others use a disk nothing moves there unless it was asked for or a pool is full; and who is first at a quiet disk is moved.
+    /// While others use a disk nothing moves there unless it was asked for, a pool is full or a file has waited too long; then it does.
+    /// And who is first at a quiet disk is moved.
     #[test]
     fn others_are_disturbed_only_for_a_reason_and_nothing_waits_at_a_quiet_disk(
-        pools in proptest::collection::vec((0_u32..1100, any::<bool>(), 0_u64..1000), 1..20),
+        pools in proptest::collection::vec((0_u32..1100, any::<bool>(), 0_u64..1000, any::<bool>()), 1..20),
         others in proptest::collection::vec(0_u32..3, 1..50),
     ) {
-        let files: Vec<WaitingFile> = (0..).zip(&pools).map(|(id, (pool, asked, waited))| WaitingFile {
+        let files: Vec<WaitingFile> = (0..).zip(&pools).map(|(id, (pool, asked, waited, overdue))| WaitingFile {
             id, tenant: "t".to_owned(), device: disk(0), bytes: 1, waited: Nanos::from_secs(*waited),
-            is_asked_for: *asked, is_under_way: false, pool_permille: *pool,
+            is_overdue: *overdue, is_asked_for: *asked, is_under_way: false, pool_permille: *pool,
         }).collect();
+        let is_pressing = |file: &WaitingFile| file.is_asked_for || file.pool_permille >= 950 || file.is_overdue;
         let mut migration = Migration::default();
         let mut quiet = 0;
         for count in others {
@@ -99,8 +109,8 @@ proptest! {
             let chosen = &files[orders[0].file as usize];
             match orders[0].pace {
                 MigrationPace::Gaps => prop_assert!(quiet >= 2),
-                MigrationPace::Share(part) => prop_assert!(part <= 200 && (chosen.is_asked_for || chosen.pool_permille >= 950)),
-                MigrationPace::Hold => prop_assert!(quiet < 2 && !chosen.is_asked_for),
+                MigrationPace::Share(part) => prop_assert!(part <= 200 && is_pressing(chosen)),
+                MigrationPace::Hold => prop_assert!(quiet < 2 && !files.iter().any(is_pressing)),
             }
             // Nobody who was asked for waits behind one who was not.
             prop_assert!(chosen.is_asked_for || files.iter().all(|file| !file.is_asked_for));

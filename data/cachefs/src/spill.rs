@@ -109,8 +109,15 @@ impl SpillArea {
         Ok(())
     }
 
-    /// Copies a file here, holes and times included; `None` if `stop` said so in between.
-    pub(crate) fn receive(&self, from: &OwnedFd, stat: &Stat, stop: &dyn Fn() -> bool) -> Result<Option<OwnedFd>> {
+    /// Copies a file here, holes and times included; `None` if `stop` said so in between. Each piece is given to `send` once it is written,
+    /// which may wait for the disk.
+    pub(crate) fn receive(
+        &self,
+        from: &OwnedFd,
+        stat: &Stat,
+        send: &dyn Fn(&OwnedFd, u64) -> Result<()>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<OwnedFd>> {
         let (name, part) = (stat.st_ino.to_string(), format!("{}{PART}", stat.st_ino));
         let room = room_on_disk(&self.directory, self.reserve_bytes.load(Ordering::Relaxed));
         if charge(stat) > room || !self.account.reserve_bytes(charge(stat)) {
@@ -118,7 +125,7 @@ impl SpillArea {
         }
         let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::RDWR | OFlags::CLOEXEC;
         let copied = openat(&self.directory, part.as_str(), flags, Mode::RUSR | Mode::WUSR).and_then(|to| {
-            if !copy(from, &to, stat.st_size as u64, stop)? {
+            if !copy(from, &to, stat.st_size as u64, send, stop)? {
                 return Ok(None);
             }
             futimens(&to, &times(stat))?;
@@ -163,7 +170,13 @@ pub(crate) fn empty(file: &OwnedFd) -> Result<()> {
 }
 
 /// Copies data and leaves holes; whether it came to the end.
-fn copy(from: &OwnedFd, to: &OwnedFd, size: u64, stop: &dyn Fn() -> bool) -> Result<bool> {
+fn copy(
+    from: &OwnedFd,
+    to: &OwnedFd,
+    size: u64,
+    send: &dyn Fn(&OwnedFd, u64) -> Result<()>,
+    stop: &dyn Fn() -> bool,
+) -> Result<bool> {
     let mut buffer = vec![0; PIECE];
     let mut at = 0;
     while at < size {
@@ -186,6 +199,7 @@ fn copy(from: &OwnedFd, to: &OwnedFd, size: u64, stop: &dyn Fn() -> bool) -> Res
             while written < read {
                 written += pwrite(to, &buffer[written..read], at + written as u64)?;
             }
+            send(to, read as u64)?;
             at += read as u64;
         }
     }

@@ -41,12 +41,13 @@ pub(super) fn status(tenants: &[TenantStatus], migration: &MigrationStatus) -> S
     }
     let _ = writeln!(
         text,
-        "{} files of {} MiB wait for migration, {} files of {} MiB were moved, {} are left without a link; who uses a disk tells {}",
+        "{} files of {} MiB wait for migration, {} files of {} MiB were moved, {} of {} MiB are left without a link; who uses a disk tells {}",
         migration.waiting_files,
         migration.waiting_bytes / MIB,
         migration.moved_files,
         migration.moved_bytes / MIB,
         migration.left_files,
+        migration.left_bytes / MIB,
         match migration.told_by.as_str() {
             "daemon" => "minervad",
             "host" => "the host, through the agent",

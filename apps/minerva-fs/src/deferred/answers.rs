@@ -1,6 +1,6 @@
 //! What is told of files that wait, and what their users do with them.
 
-use super::job::{as_logged, link_text};
+use super::job::link_text;
 use super::place::is_below;
 use super::user::User;
 use super::{Deferred, Earned, MoveCounts, Waiting, mount_of, unix_ms};
@@ -14,7 +14,8 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 impl Deferred {
-    /// What is asked for is moved now; how many files that are.
+    /// What is asked for is moved now; how many files that are. One transaction keeps all of it: the asker waits for the answer, and a
+    /// mover may have kept a later step of any of these rows.
     pub(crate) fn flush(&self, user: &User, directory: Option<&Path>) -> anyhow::Result<u64> {
         let mut asked = Vec::new();
         for file in self.files().values_mut() {
@@ -24,12 +25,10 @@ impl Deferred {
             {
                 file.row.is_asked_for = true;
                 (file.tries, file.not_before) = (0, Instant::now());
-                asked.push(as_logged(&file.row));
+                asked.push(file.row.id);
             }
         }
-        for row in &asked {
-            self.log(|log| log.keep(row))?;
-        }
+        self.log(|log| log.ask_for(&asked))?;
         Ok(asked.len() as u64)
     }
 
@@ -117,12 +116,37 @@ impl Deferred {
         for file in self.list(user, None) {
             if file.step == DeferralStep::Left.as_str() {
                 status.left_files += 1;
+                status.left_bytes += file.bytes;
             } else {
                 status.waiting_files += 1;
                 status.waiting_bytes += file.bytes;
             }
         }
         status
+    }
+}
+
+impl Deferred {
+    /// Tells the operator's log what stays in the pool because no link leads to it any more. It is never removed unasked, as it may be all that is
+    /// left of what somebody wrote, and until somebody drops it its tenant has less room.
+    pub(super) fn tell_left(&self) {
+        let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+        for file in self.list(&User::root(), None) {
+            if file.step == DeferralStep::Left.as_str() {
+                let (files, bytes, oldest) = sums.entry(file.tenant).or_default();
+                *files += 1;
+                *bytes += file.bytes;
+                *oldest = file.waited_seconds.max(*oldest);
+            }
+        }
+        for (tenant, (files, bytes, oldest)) in sums {
+            eprintln!(
+                "minerva-fs: {files} deferred files of {tenant}, {} MiB, stay in the pool because no link leads to them any more, the oldest \
+                 from {} h ago: `minerva-ctl cache deferred` names them and where they lie, `minerva-ctl cache drop` removes one",
+                bytes.div_ceil(1 << 20),
+                oldest / 3600
+            );
+        }
     }
 }
 

@@ -23,10 +23,15 @@ pub(super) struct AskerGroup {
     pub(super) inodes: Vec<u64>,
 }
 
-impl AskerGroup {
-    /// The group of the process at the other end of a connection; nothing where that cannot be told for sure, or is the root, which is
-    /// nobody's.
-    pub(super) fn of_peer(stream: &UnixStream, roots: &Roots) -> Option<Self> {
+/// The process at the other end of a connection.
+pub(super) struct Peer {
+    pub(super) pid: u32,
+    process: OwnedFd,
+}
+
+impl Peer {
+    /// Nothing where it cannot be told.
+    pub(super) fn of(stream: &UnixStream) -> Option<Self> {
         let pid = socket_peercred(stream).ok()?.pid;
         // Before 6.5 the kernel has no descriptor of who connected; who waits for the answer lives.
         let process = match getsockopt(stream, PeerPidfd) {
@@ -34,10 +39,24 @@ impl AskerGroup {
             Err(Errno::ENOPROTOOPT) => pidfd_open(pid, PidfdFlags::empty()).ok()?,
             Err(_) => return None,
         };
-        let path = roots.cgroup_of(u32::try_from(pid.as_raw_nonzero().get()).ok()?)?;
-        let group = Self::at(roots, path)?;
+        Some(Self { pid: u32::try_from(pid.as_raw_nonzero().get()).ok()?, process })
+    }
+
+    /// A pidfd is readable when its process has ended.
+    pub(super) fn is_alive(&self) -> bool {
+        let mut polled = [PollFd::new(&self.process, PollFlags::IN)];
+        poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+    }
+}
+
+impl AskerGroup {
+    /// The group of the process at the other end of a connection; nothing where that cannot be told for sure, or is the root, which is
+    /// nobody's.
+    pub(super) fn of_peer(stream: &UnixStream, roots: &Roots) -> Option<Self> {
+        let peer = Peer::of(stream)?;
+        let group = Self::at(roots, roots.cgroup_of(peer.pid)?)?;
         // If it lives now, the number was its own all the time.
-        is_alive(&process).then_some(group)
+        peer.is_alive().then_some(group)
     }
 
     fn at(roots: &Roots, path: String) -> Option<Self> {
@@ -65,12 +84,6 @@ impl AskerGroup {
 pub(super) fn boot(roots: &Roots) -> String {
     let text = fs::read_to_string(roots.proc.join("sys/kernel/random/boot_id")).unwrap_or_default();
     text.trim().to_owned()
-}
-
-/// A pidfd is readable when its process has ended.
-fn is_alive(process: &OwnedFd) -> bool {
-    let mut polled = [PollFd::new(process, PollFlags::IN)];
-    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
 }
 
 #[cfg(test)]

@@ -20,8 +20,18 @@ impl Deferred {
         }
         for id in found {
             self.settle(id);
+            self.look_at_size(id);
             answered();
         }
+    }
+
+    /// What a file of an earlier process occupies.
+    fn look_at_size(&self, id: u64) {
+        let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return };
+        // Where it cannot be told now it is once the file may move.
+        let Ok((tree, _)) = self.tree_of(&row) else { return };
+        let Ok(shown) = tree.deferred_attributes(&row.source) else { return };
+        self.files().entry(id).and_modify(|file| file.bytes = shown.blocks * 512);
     }
 
     /// Sees to what an earlier attempt left.
@@ -53,11 +63,15 @@ impl Deferred {
         }
         let mut files = self.files();
         let Some(file) = files.get_mut(&id) else { return };
-        self.count(&file.row, |counts| counts.failed += 1);
+        let is_left = matches!(obstacle, Obstacle::Left(_));
+        if !is_left || file.row.step != DeferralStep::Left {
+            // To look for a link that was gone before is no attempt.
+            self.count(&file.row, |counts| counts.failed += 1);
+        }
         file.why = obstacle.to_string();
         file.tries += 1;
         file.not_before = Instant::now() + (AGAIN_MIN * (1 << file.tries.min(8))).min(AGAIN_MAX);
-        if matches!(obstacle, Obstacle::Left(_)) && file.row.step != DeferralStep::Left {
+        if is_left && file.row.step != DeferralStep::Left {
             file.row.step = DeferralStep::Left;
             let row = &file.row;
             // A name of a user's choice: escaped, so that it cannot look like a line of ours.

@@ -1,41 +1,49 @@
 //! The files that the policy is asked about, and what each is told of why it has not moved.
 
 use super::job::Obstacle;
-use super::mount_of;
 use super::mover::Moves;
 use super::site::Site;
-use minerva_cachefs::MoveRefusal;
-use minerva_decide::{MigrationOrder, WaitingFile};
+use super::{Deferred, Waiting, unix_ms};
+use crate::tenant::Tenant;
+use minerva_api::cache::Pool;
+use minerva_cachefs::{MoveRefusal, Tree};
+use minerva_decide::{MigrationOrder, MigrationUrgency, WaitingFile};
 use minerva_model::Nanos;
-use minerva_store::DeferralStep;
+use minerva_store::{Deferral, DeferralStep};
 use rustix::io::Errno;
-use std::collections::BTreeSet;
-use std::sync::PoisonError;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-/// Files that the policy is asked about at once, those that waited longest.
+/// Files that the policy is asked about at once: the most pressing, and of those the ones that waited longest.
 const CANDIDATES_MAX: usize = 1000;
 /// Links that are made durable in a slice.
 const LINKS_SYNCED: usize = 16;
+/// Files whose link is gone that are looked for in a slice; each may take reading a directory.
+const LEFT_LOOKED_FOR: usize = 4;
+
+/// How pressing a file is, whether another is under way, since when it waits, and its number; the least goes first.
+type Precedence = (MigrationUrgency, bool, i64, u64);
+
+/// Trees by tenant and pool, each with the thousandths of it that are used.
+type Trees = BTreeMap<(String, String), (Arc<Tree>, u32)>;
 
 impl Moves<'_> {
     /// Files of this destination that could be moved, as the policy has them.
     pub(super) fn candidates(&mut self) -> Vec<WaitingFile> {
-        let now = Instant::now();
-        let due: Vec<_> = {
-            let files = self.deferred.files();
-            let due = files.values().filter(|file| self.is_for(file) && file.not_before <= now).take(CANDIDATES_MAX);
-            due.map(|file| file.row.clone()).collect()
-        };
+        self.look_for_left();
+        let trees = self.deferred.trees();
+        let due = self.due(&trees);
         let under_way = self.job.as_ref().map(|job| job.row.id);
         for row in due.iter().filter(|row| row.step != DeferralStep::Waiting && under_way != Some(row.id)) {
             self.deferred.settle(row.id);
         }
-        let tenants = self.deferred.tenants.read().unwrap_or_else(PoisonError::into_inner);
-        let (unix_ms, mut found) = (super::unix_ms(), Vec::new());
+        let wait_max = self.deferred.settings.now().migration.wait_max;
+        let (now, mut found) = (unix_ms(), Vec::new());
         for row in due {
-            let Some(mount) = mount_of(&tenants, &row) else { continue };
-            let shown = match mount.tree.deferred_attributes(&row.source) {
+            let Some((tree, pool_permille)) = trees.get(&(row.tenant.clone(), row.pool.clone())) else { continue };
+            let shown = match tree.deferred_attributes(&row.source) {
                 Ok(shown) => shown,
                 Err(error) => {
                     let is_gone = error == Errno::NOENT;
@@ -44,19 +52,54 @@ impl Moves<'_> {
                     continue;
                 }
             };
-            let usage = mount.tree.usage();
+            let (bytes, waited) = (shown.blocks * 512, waited(&row, now));
+            self.deferred.files().entry(row.id).and_modify(|file| file.bytes = file.bytes.max(bytes));
             found.push(WaitingFile {
                 id: row.id,
                 tenant: row.tenant,
                 device: self.destination.disk,
-                bytes: shown.blocks * 512,
-                waited: Nanos::from_millis(u64::try_from(unix_ms - row.added_unix_ms).unwrap_or(0)),
+                bytes,
+                waited,
+                is_overdue: waited > wait_max,
                 is_asked_for: row.is_asked_for,
                 is_under_way: under_way == Some(row.id),
-                pool_permille: (u128::from(usage.bytes) * 1000 / u128::from(usage.bytes_max.max(1))) as u32,
+                pool_permille: *pool_permille,
             });
         }
         found
+    }
+
+    /// The files that may be tried now, the most pressing of them where there are very many. Which of those is next is the policy's to say.
+    fn due(&self, trees: &Trees) -> Vec<Deferral> {
+        let under_way = self.job.as_ref().map(|job| job.row.id);
+        let wait_max = self.deferred.settings.now().migration.wait_max;
+        let (at, now) = (Instant::now(), unix_ms());
+        let precedence = |file: &Waiting| -> Precedence {
+            let row = &file.row;
+            let tree = trees.get(&(row.tenant.clone(), row.pool.clone()));
+            let permille = tree.map_or(0, |(_, permille)| *permille);
+            let urgency = MigrationUrgency::of(row.is_asked_for, permille, waited(row, now) > wait_max);
+            (urgency, under_way != Some(row.id), row.added_unix_ms, row.id)
+        };
+        let is_due =
+            |file: &&Waiting| self.is_for(file) && file.row.step != DeferralStep::Left && file.not_before <= at;
+        let files = self.deferred.files();
+        let due = most_pressing(files.values().filter(is_due).map(precedence).collect(), CANDIDATES_MAX);
+        due.into_iter().filter_map(|(.., id)| files.get(&id).map(|file| file.row.clone())).collect()
+    }
+
+    /// A link that went elsewhere may be back.
+    fn look_for_left(&self) {
+        let now = Instant::now();
+        let left: Vec<u64> = {
+            let files = self.deferred.files();
+            let is_left =
+                |file: &&Waiting| self.is_for(file) && file.row.step == DeferralStep::Left && file.not_before <= now;
+            files.values().filter(is_left).take(LEFT_LOOKED_FOR).map(|file| file.row.id).collect()
+        };
+        for id in left {
+            self.deferred.settle(id);
+        }
     }
 
     /// Every file knows why it has not moved.
@@ -72,20 +115,92 @@ impl Moves<'_> {
         }
     }
 
-    /// A link that was made a moment ago is on its disk from now on, whoever is there.
-    pub(super) fn sync_links(&self) {
+    /// A link that was made a moment ago is on its disk from now on, whoever is there. They are looked at in turn: a directory that is gone
+    /// keeps none of the others from it.
+    pub(super) fn sync_links(&mut self) {
         let new: Vec<_> = {
             let files = self.deferred.files();
-            let new = files.values().filter(|file| self.is_for(file) && !file.is_link_synced).take(LINKS_SYNCED);
-            new.map(|file| file.row.clone()).collect()
+            let new = in_turn(&files, self.synced_up_to).filter(|file| self.is_for(file) && !file.is_link_synced);
+            new.take(LINKS_SYNCED).map(|file| file.row.clone()).collect()
         };
-        let mut synced = BTreeSet::new();
+        let mut synced = BTreeMap::new();
         for row in new {
-            if !synced.insert(row.directory_identity)
-                || Site::open(&row.directory, row.directory_identity).is_ok_and(|site| site.sync().is_ok())
-            {
+            let is_synced = *synced.entry(row.directory_identity).or_insert_with(|| {
+                Site::open(&row.directory, row.directory_identity).is_ok_and(|site| site.sync().is_ok())
+            });
+            if is_synced {
                 self.deferred.files().entry(row.id).and_modify(|file| file.is_link_synced = true);
             }
+            self.synced_up_to = row.id;
         }
+    }
+}
+
+impl Deferred {
+    /// The trees of everybody who is served. Whoever changes which tenants there are does not wait for what is done with them.
+    fn trees(&self) -> Trees {
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        let of = |tenant: &Tenant, pool: Pool| {
+            let tree = &tenant.mount(pool).tree;
+            let usage = tree.usage();
+            let permille = u128::from(usage.bytes) * 1000 / u128::from(usage.bytes_max.max(1));
+            ((tenant.name.clone(), pool.as_str().to_owned()), (Arc::clone(tree), permille as u32))
+        };
+        tenants.iter().flat_map(|tenant| [of(tenant, Pool::Temporary), of(tenant, Pool::Stable)]).collect()
+    }
+}
+
+fn most_pressing(mut files: Vec<Precedence>, most: usize) -> Vec<Precedence> {
+    if files.len() > most {
+        files.select_nth_unstable(most);
+        files.truncate(most);
+    }
+    files
+}
+
+/// All of them, those after a number first.
+fn in_turn<T>(files: &BTreeMap<u64, T>, after: u64) -> impl Iterator<Item = &T> {
+    let later = files.range((Bound::Excluded(after), Bound::Unbounded));
+    later.chain(files.range(..=after)).map(|(_, file)| file)
+}
+
+fn waited(row: &Deferral, now_unix_ms: i64) -> Nanos {
+    Nanos::from_millis(u64::try_from(now_unix_ms - row.added_unix_ms).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Precedence, in_turn, most_pressing};
+    use minerva_decide::MigrationUrgency as Urgency;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn however_many_older_files_wait_the_pressing_ones_are_considered() {
+        let old = (0..1000).map(|id| (Urgency::Ordinary, true, 1, id));
+        let pressing = [
+            (Urgency::AskedFor, true, 2, 1000),
+            (Urgency::PoolIsFull, true, 3, 1001),
+            (Urgency::Overdue, true, 0, 1002),
+        ];
+        let under_way = (Urgency::Ordinary, false, 9, 1003);
+        let files: Vec<Precedence> = old.chain(pressing).chain([under_way]).collect();
+        let mut considered = most_pressing(files.clone(), 5);
+        considered.sort_unstable();
+        assert_eq!(considered[..3], pressing);
+        assert_eq!(considered[3..], [under_way, (Urgency::Ordinary, true, 1, 0)]);
+        assert_eq!(most_pressing(files, 2000).len(), 1004);
+    }
+
+    #[test]
+    fn links_are_looked_at_in_turn_so_that_those_that_fail_keep_up_no_others() {
+        let files: BTreeMap<u64, u64> = (1..=5).map(|id| (id, id)).collect();
+        let mut after = 0;
+        let mut looked_at = Vec::new();
+        for _ in 0..3 {
+            let next: Vec<u64> = in_turn(&files, after).copied().take(2).collect();
+            after = next[1];
+            looked_at.extend(next);
+        }
+        assert_eq!(looked_at, [1, 2, 3, 4, 5, 1]);
     }
 }

@@ -7,6 +7,7 @@ use rustix::fs::{
     fchown, fdatasync, fsetxattr, fstat, fstatvfs, fsync, ftruncate, futimens, openat, seek, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -34,7 +35,7 @@ pub(super) struct Copy {
 
 impl Copy {
     /// Makes the copy, empty, with room for all that is to come: a full disk is met here and not in the middle.
-    pub(super) fn begin(directory: &OwnedFd, name: &str, from: &Attributes, counted: u64) -> io::Result<Self> {
+    pub(super) fn begin(directory: &OwnedFd, name: &OsStr, from: &Attributes, counted: u64) -> io::Result<Self> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let (to, is_direct) = match openat(directory, name, flags | OFlags::DIRECT, mode) {
@@ -147,6 +148,7 @@ mod tests {
     use minerva_cachefs::{Attributes, Moment};
     use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
     use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+    use std::ffi::OsStr;
     use std::fs;
     use std::os::unix::fs::MetadataExt;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -191,7 +193,7 @@ mod tests {
             let mut taken = 0;
             for _ in 0..3000 {
                 // Where somebody is in the way it fails.
-                if let Ok(copy) = Copy::begin(&directory, "copy", &from, 0) {
+                if let Ok(copy) = Copy::begin(&directory, OsStr::new("copy"), &from, 0) {
                     taken += u64::from(fstat(&copy.to).unwrap().st_ino == victims);
                 }
                 let _ = fs::remove_file(&name);

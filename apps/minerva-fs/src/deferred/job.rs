@@ -105,18 +105,18 @@ impl Job {
         let link = link_text(mount, &row.source);
         let site = Site::open(&row.directory, row.directory_identity)?;
         // What an earlier attempt left: of it there may be nothing in the log.
-        site.remove(OsStr::new(&row.copy_name()))?;
+        site.remove(&row.copy_name)?;
         find_link(&site, &mut row, &link)?;
         let moving = tree.begin_move(&row.source)?;
         let attributes = moving.attributes().map_err(MoveRefusal::Failed)?;
         row.step = DeferralStep::Copying;
         keep(&row)?;
         reach();
-        let begun = user(&row).act(|| Copy::begin(&site.directory, &row.copy_name(), &attributes, row.counted_bytes));
+        let begun = user(&row).act(|| Copy::begin(&site.directory, &row.copy_name, &attributes, row.counted_bytes));
         match begun {
             Ok(copy) => Ok(Self { row, link, site, moving, copy }),
             Err(error) => {
-                let _ = site.remove(OsStr::new(&row.copy_name()));
+                let _ = site.remove(&row.copy_name);
                 Err(error.into())
             }
         }
@@ -156,15 +156,14 @@ impl Job {
         let Self { row, link, site, moving, .. } = self;
         if let Err(obstacle) = moving.switch(|| switch(&site, &row, &link)) {
             // Only what is known to be the copy: what else may be under that name is somebody's.
-            let copy = row.copy_name();
-            if site.find_named(OsStr::new(&copy), &row, &link)? == Found::Copy {
-                site.remove(OsStr::new(&copy))?;
+            if site.find_named(&row.copy_name, &row, &link)? == Found::Copy {
+                site.remove(&row.copy_name)?;
             }
             return Err(obstacle);
         }
         reach();
         // Only now that the new name is durable may the old file go.
-        site.remove(OsStr::new(&row.copy_name()))?;
+        site.remove(&row.copy_name)?;
         reach();
         site.sync()?;
         reach();
@@ -175,27 +174,39 @@ impl Job {
 
     /// Ends it where it is; the copy goes.
     pub(super) fn abandon(self) -> Deferral {
-        let _ = self.site.remove(OsStr::new(&self.row.copy_name()));
+        let _ = self.site.remove(&self.row.copy_name);
         self.row
     }
 }
 
-/// Exchanges link and copy in the name of who asked, and back if it was not the link that stood there.
+/// Exchanges link and copy in the name of who asked, and back if it was not the link that stood there. When it succeeds the copy, and
+/// nothing else, stands at the place.
 fn switch(site: &Site, row: &Deferral, link: &Path) -> Result<(), Obstacle> {
-    let copy = row.copy_name();
-    let copy = OsStr::new(&copy);
+    let copy = &*row.copy_name;
     let exchange = || site.exchange(copy, &row.name).map_err(Obstacle::from);
     match site.find_named(&row.name, row, link)? {
         Found::Link => (),
         found => return Err(replaced(found)),
     }
+    if site.find_named(copy, row, link)? != Found::Copy {
+        return Err(Obstacle::Destination("its copy was removed or replaced there".to_owned()));
+    }
     user(row).act(exchange)?;
     reach();
     match site.find_named(copy, row, link)? {
-        Found::Link => Ok(()),
+        Found::Link => (),
         found => {
             // Somebody replaced the link since it was looked at: what they made goes back under its name.
             user(row).act(exchange)?;
+            return Err(replaced(found));
+        }
+    }
+    match site.find_named(&row.name, row, link)? {
+        Found::Copy => Ok(()),
+        found => {
+            // Somebody replaced the copy, before the exchange or after it. What stands there may be theirs, so it stays, and so does what is
+            // in the pool; the link, to which nothing leads any more, goes.
+            site.remove(copy)?;
             Err(replaced(found))
         }
     }
@@ -237,8 +248,7 @@ fn is_in_pool(tree: &Tree, row: &Deferral) -> Result<bool, Obstacle> {
 pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Option<Deferral>, Obstacle> {
     let link = link_text(mount, &row.source);
     let site = Site::open(&row.directory, row.directory_identity)?;
-    let copy = row.copy_name();
-    let copy = OsStr::new(&copy);
+    let copy = &row.copy_name.clone();
     let is_in_pool = is_in_pool(tree, &row)?;
     if row.step != DeferralStep::Switching {
         site.remove(copy)?;
@@ -272,15 +282,71 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
             return Ok(None);
         }
         _ if !is_in_pool => return Ok(None),
-        (DeferralStep::Left, _) => (),
         (_, found) => {
             site.remove(copy)?;
+            if row.step == DeferralStep::Left {
+                find_link(&site, &mut row, &link)?;
+            }
             if row.link_inode == 0 && found == Found::Link {
                 row.link_inode = site.inode(&row.name)?;
             }
-            row.step = DeferralStep::Waiting;
-            row.copy_inode = 0;
+            (row.step, row.copy_inode) = (DeferralStep::Waiting, 0);
         }
     }
     Ok(Some(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Obstacle, switch};
+    use crate::deferred::site::Site;
+    use minerva_store::{Deferral, DeferralStep};
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::path::Path;
+
+    fn row(directory: &Path) -> Deferral {
+        let shown = fs::metadata(directory).unwrap();
+        Deferral {
+            id: 1,
+            tenant: "web".to_owned(),
+            pool: "stable".to_owned(),
+            source: "source".into(),
+            directory: directory.to_owned(),
+            directory_identity: (shown.dev(), shown.ino()),
+            name: "file".into(),
+            link_inode: fs::symlink_metadata(directory.join("file")).unwrap().ino(),
+            copy_inode: fs::metadata(directory.join("copy")).unwrap().ino(),
+            copy_name: "copy".into(),
+            user: (0, 0, Vec::new()),
+            added_unix_ms: 0,
+            is_asked_for: false,
+            step: DeferralStep::Switching,
+            cgroup: String::new(),
+            counted_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn nothing_but_the_copy_comes_to_the_place_of_the_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let link = Path::new("/nowhere/source");
+        symlink(link, at("file")).unwrap();
+        fs::write(at("copy"), "whole").unwrap();
+        let row = row(folder.path());
+        let site = Site::open(&row.directory, row.directory_identity).unwrap();
+        // Another's copy, which is not whole, under the same name.
+        fs::rename(at("copy"), at("kept")).unwrap();
+        fs::write(at("copy"), "ha").unwrap();
+        let refused = switch(&site, &row, link).unwrap_err();
+        assert!(matches!(refused, Obstacle::Destination(_)), "{refused}");
+        assert_eq!(fs::read_link(at("file")).unwrap(), link);
+        fs::rename(at("kept"), at("copy")).unwrap();
+        switch(&site, &row, link).unwrap();
+        assert_eq!(
+            (fs::read(at("file")).unwrap(), fs::read_link(at("copy")).unwrap()),
+            (b"whole".to_vec(), link.into())
+        );
+    }
 }

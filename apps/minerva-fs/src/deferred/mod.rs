@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `place` | how does a file come to be in the pool and at its place? |
 //! | `site` | what stands at the place? |
+//! | `namespace` | does who asks see the tree that the link leads to? |
 //! | `user` | in whose name is a place touched? |
 //! | `job`, `copy` | how does one file move, and what is found after a crash? |
 //! | `attempts` | what becomes of an attempt that did not end? |
@@ -29,13 +30,15 @@ mod disks;
 mod failpoint;
 mod job;
 mod mover;
+mod namespace;
 mod place;
 mod reports;
 mod site;
 mod threads;
 mod user;
 
-pub(crate) use place::{Wish, find_tenant, judge_machine};
+pub(crate) use namespace::Mounts;
+pub(crate) use place::{Wish, find_tenant, judge_machine, tenants_of};
 pub(crate) use reports::Earned;
 pub(crate) use threads::start as start_moving;
 pub(crate) use user::User;
@@ -63,7 +66,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// The redo log, in the pool's directory.
 pub(crate) const LOG: &str = "deferred.db";
 
-/// Milliseconds since 1970, for people: nothing goes by them.
+/// Milliseconds since 1970, by which people and the order of files go. A clock that jumps makes files overdue at most, which move in a part
+/// of the time then.
 fn unix_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
@@ -74,6 +78,8 @@ struct Waiting {
     row: Deferral,
     why: String,
     destination: Destination,
+    /// What it is expected to occupy at its place, as far as is known.
+    bytes: u64,
     tries: u32,
     not_before: Instant,
     is_link_synced: bool,
@@ -88,6 +94,7 @@ impl Waiting {
             row,
             why: "it was asked for just now".to_owned(),
             destination,
+            bytes: 0,
             tries: 0,
             not_before: Instant::now(),
             is_link_synced: false,

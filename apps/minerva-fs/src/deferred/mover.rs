@@ -35,6 +35,8 @@ pub(super) struct Moves<'a> {
     resume_at: Option<Instant>,
     begun: Instant,
     slice_at: Instant,
+    /// The file whose link was made durable last, or could not be.
+    pub(super) synced_up_to: u64,
 }
 
 impl<'a> Moves<'a> {
@@ -52,6 +54,7 @@ impl<'a> Moves<'a> {
             resume_at: None,
             begun: now,
             slice_at: now,
+            synced_up_to: 0,
         }
     }
 
@@ -78,7 +81,8 @@ impl<'a> Moves<'a> {
         let files = self.candidates();
         if files.is_empty() {
             self.abandon();
-            *self = Self { slice_at: self.slice_at, ..Self::new(self.deferred, self.destination) };
+            let (slice_at, synced_up_to) = (self.slice_at, self.synced_up_to);
+            *self = Self { slice_at, synced_up_to, ..Self::new(self.deferred, self.destination) };
             return;
         }
         let disk = self.destination.disk;

@@ -2,6 +2,7 @@
 
 use super::failpoint::reach;
 use super::job::link_text;
+use super::namespace::{Mounts, judge_namespace};
 use super::site::{Found, Site};
 use super::user::User;
 use super::{Deferred, Waiting, unix_ms};
@@ -27,6 +28,8 @@ pub(crate) struct Wish {
     pub(crate) bytes: u64,
     /// The cgroup of whoever asks, as [`Deferred::group_of`] has it.
     pub(crate) cgroup: String,
+    /// What they see mounted, as far as that can be told.
+    pub(crate) mounts: Option<Mounts>,
 }
 
 impl Deferred {
@@ -55,7 +58,8 @@ impl Deferred {
         if directory.starts_with(&self.mounts) {
             bail!("{} is in the pool itself: write there", wish.path.display());
         }
-        self.judge_room(mount, &site, wish)?;
+        self.judge_view(mount, wish)?;
+        self.judge_room(mount, &site, wish, name)?;
         let mut row = new_row(tenant, user, wish, directory, name);
         row.id = self.log(|log| log.add(&row))?;
         reach();
@@ -65,7 +69,7 @@ impl Deferred {
                 self.put_back(file);
             }
             let _ = mount.tree.remove_deferred(&row.source);
-            let _ = site.remove(OsStr::new(&row.copy_name()));
+            let _ = site.remove(&row.copy_name);
             self.log(|log| log.forget(row.id))?;
             return Err(error);
         }
@@ -76,13 +80,20 @@ impl Deferred {
         // What waited under that name is replaced, as by any new file.
         if let Some(file) = replaced {
             // First a copy that may be under way, of which nobody knows once the row is gone.
-            let _ = site.remove(OsStr::new(&file.row.copy_name()));
+            let _ = site.remove(&file.row.copy_name);
             self.discard(&file.row, &tenants);
         }
         let data = link_text(&mount.at, &row.source);
         let id = row.id;
-        self.add(Waiting::new(row));
+        self.add(Waiting { bytes: wish.bytes, ..Waiting::new(row) });
         Ok((id, data))
+    }
+
+    /// Whether who asks sees the tree that the link leads to.
+    fn judge_view(&self, mount: &Mount, wish: &Wish) -> anyhow::Result<()> {
+        // In a guest the kernel mounts trees of the host as they are entered, which other namespaces need not have done.
+        let is_of_host = mount.tree.is_served_elsewhere();
+        judge_namespace(wish.mounts.as_ref(), if is_of_host { &self.mounts } else { &mount.at })
     }
 
     /// What a pool still takes.
@@ -94,7 +105,7 @@ impl Deferred {
     }
 
     /// Whether the pool takes more, and the place will have room for it.
-    fn judge_room(&self, mount: &Mount, site: &Site, wish: &Wish) -> anyhow::Result<()> {
+    fn judge_room(&self, mount: &Mount, site: &Site, wish: &Wish, name: &OsStr) -> anyhow::Result<()> {
         let up_to = self.settings.now().migration.defer_up_to_percent;
         let left = self.left_bytes(mount);
         if wish.bytes > left || left == 0 {
@@ -106,19 +117,45 @@ impl Deferred {
             );
         }
         let there = fstatvfs(&site.directory).map_err(io::Error::from).context("failed to check the destination")?;
-        if there.f_bavail.saturating_mul(there.f_frsize) < wish.bytes.max(1) {
+        let room = there.f_bavail.saturating_mul(there.f_frsize);
+        if room < wish.bytes.max(1) {
             bail!("{} has no room for it", wish.path.display());
         }
+        let waiting = self.waiting_bytes(wish.directory, name);
+        if room.saturating_sub(waiting) < wish.bytes.max(1) {
+            bail!(
+                "{} has no room for it beside {} MiB that wait to go to that file system",
+                wish.path.display(),
+                waiting.div_ceil(1 << 20)
+            );
+        }
         Ok(())
+    }
+
+    /// What waits to go to a file system and has no room there yet, as far as is known; not what waits under this very name, which is replaced.
+    fn waiting_bytes(&self, directory: (u64, u64), name: &OsStr) -> u64 {
+        let files = self.files();
+        let is_replaced = |row: &Deferral| row.directory_identity == directory && row.name == name;
+        let waits = files.values().filter(|file| {
+            file.row.directory_identity.0 == directory.0
+                && match file.row.step {
+                    DeferralStep::Placing | DeferralStep::Waiting => !is_replaced(&file.row),
+                    // A copy has its room, and what is left does not go there.
+                    DeferralStep::Copying | DeferralStep::Switching | DeferralStep::Left => false,
+                }
+        });
+        waits.map(|file| file.bytes).fold(0, u64::saturating_add)
     }
 }
 
 fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: &OsStr) -> Deferral {
+    let source = uuid::Uuid::new_v4().simple().to_string();
     Deferral {
         id: 0,
         tenant: tenant.name.clone(),
         pool: wish.pool.as_str().to_owned(),
-        source: uuid::Uuid::new_v4().simple().to_string().into(),
+        copy_name: format!(".minerva-{source}.part").into(),
+        source: source.into(),
         directory,
         directory_identity: wish.directory,
         name: name.to_owned(),
@@ -133,20 +170,23 @@ fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: 
     }
 }
 
+/// The tenants that a user is: by its own name, or, if by none, by a group that may write in the trees. Root is all of them.
+pub(crate) fn tenants_of<'a>(tenants: &'a [Tenant], user: &User) -> Vec<&'a Tenant> {
+    let is_own = |tenant: &&Tenant| user.uid == 0 || tenant.is_owned_by(user);
+    let own: Vec<_> = tenants.iter().filter(is_own).collect();
+    if own.is_empty() { tenants.iter().filter(|tenant| tenant.is_for(user)).collect() } else { own }
+}
+
 /// Which tenant a user is.
 pub(crate) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<&str>) -> anyhow::Result<&'a Tenant> {
-    let mut own = tenants.iter().filter(|tenant| tenant.is_for(user.uid));
-    match named {
-        Some(name) => {
-            own.find(|tenant| tenant.name == name).with_context(|| format!("there is no tenant `{name}` of yours"))
-        }
-        None => {
-            let found = own.next().with_context(|| format!("user {} has no tree in the pool", user.uid))?;
-            if own.next().is_some() {
-                bail!("you are several tenants: name one");
-            }
-            Ok(found)
-        }
+    if let Some(name) = named {
+        let found = tenants.iter().find(|tenant| tenant.name == name && tenant.is_for(user));
+        return found.with_context(|| format!("there is no tenant `{name}` of yours"));
+    }
+    match tenants_of(tenants, user)[..] {
+        [] => bail!("user {} has no tree in the pool", user.uid),
+        [tenant] => Ok(tenant),
+        _ => bail!("you are several tenants: name one"),
     }
 }
 
@@ -160,7 +200,7 @@ pub(crate) fn judge_machine(tenant: &Tenant) -> anyhow::Result<()> {
 
 /// Makes the file, then the link under a name of ours, then gives it its own.
 fn put(site: &Site, row: &mut Deferral, mount: &Mount, user: &User, mode: u32) -> anyhow::Result<()> {
-    let new = row.copy_name();
+    let new = row.copy_name.clone();
     let text = link_text(&mount.at, &row.source);
     if let Ok(stat) = statat(&site.directory, &row.name, AtFlags::SYMLINK_NOFOLLOW)
         && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
@@ -175,10 +215,10 @@ fn put(site: &Site, row: &mut Deferral, mount: &Mount, user: &User, mode: u32) -
         .context("the pool did not take it")?;
     reach();
     let link = || {
-        symlinkat(&text, &site.directory, &*new)?;
+        symlinkat(&text, &site.directory, &new)?;
         reach();
-        row.link_inode = site.inode(OsStr::new(&new))?;
-        renameat(&site.directory, &*new, &site.directory, &row.name).map_err(io::Error::from)
+        row.link_inode = site.inode(&new)?;
+        renameat(&site.directory, &new, &site.directory, &row.name).map_err(io::Error::from)
     };
     user.act(link).with_context(|| format!("failed to put a link at {}", row.target().display()))?;
     match site.find_named(&row.name, row, &text)? {

@@ -310,6 +310,7 @@ mod tests {
             name: "n".into(),
             link_inode: 0,
             copy_inode: 0,
+            copy_name: ".minerva-s.part".into(),
             user: (0, 0, Vec::new()),
             added_unix_ms: 0,
             is_asked_for: false,

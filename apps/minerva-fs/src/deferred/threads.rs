@@ -4,6 +4,7 @@
 use super::Deferred;
 use super::disks::Destination;
 use super::mover::Moves;
+use super::user::keep_to_quotas;
 use crate::looker::Looker;
 use anyhow::Context;
 use std::collections::BTreeMap;
@@ -14,17 +15,25 @@ use std::time::{Duration, Instant};
 
 /// So often it is looked for destinations without a thread.
 const LOOK: Duration = Duration::from_millis(200);
+/// How often the operator is told of files that no link leads to.
+const TELL_LEFT: Duration = Duration::from_secs(86_400);
 /// So long a destination may take to answer where the service begins or ends.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Starts the thread that sees to the others. What an earlier process left has been seen to when this returns, except at destinations that
 /// do not answer: there it will be once they do. Its end waits for the pieces that are under way.
 pub(crate) fn start(deferred: Arc<Deferred>) -> anyhow::Result<Looker> {
-    let mut threads = Threads { deferred, running: BTreeMap::new() };
+    let mut threads = Threads { deferred: Arc::clone(&deferred), running: BTreeMap::new() };
     threads.start_missing().context("failed to start a thread")?;
     threads.wait_until_settled();
+    deferred.tell_left();
+    let mut told_left = Instant::now();
     Looker::start("movers", move |stop| {
         while !stop.comes_within(LOOK) {
+            if told_left.elapsed() > TELL_LEFT {
+                told_left = Instant::now();
+                deferred.tell_left();
+            }
             // Where there is no room for a thread there may be later.
             let _ = threads.start_missing();
             threads.tell_silence();
@@ -116,6 +125,9 @@ impl Running {
         let work = move || {
             let has_answered = || *answers.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             become_idle();
+            if let Err(error) = keep_to_quotas() {
+                eprintln!("minerva-fs: disk quotas do not hold for files that are moved: {error}");
+            }
             deferred.settle_found(destination, has_answered);
             // Whoever waits for it is told by its end.
             drop::<Sender<()>>(settling);

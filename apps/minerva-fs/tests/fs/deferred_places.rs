@@ -264,3 +264,27 @@ fn a_file_that_is_exchanged_by_a_program_is_no_link_of_ours() {
     until_moved(&place);
     assert_eq!((fs::read(&first).unwrap(), fs::read(&second).unwrap()), (b"2".to_vec(), b"1".to_vec()));
 }
+
+#[test]
+fn two_pools_whose_files_go_to_one_directory_do_not_touch_each_others_copies() {
+    let (first, target) = start();
+    let second = PoolFolder::new("");
+    let pools = [&first, &second];
+    let _services = pools.map(PoolFolder::serve);
+    let content = |pool: usize, round: usize| vec![(pool * 100 + round) as u8; 6_000_000];
+    for round in 0..4 {
+        // Both logs number their files alike.
+        for (number, pool) in pools.into_iter().enumerate() {
+            write(pool, &target.join(format!("{number}-{round}")), &content(number, round));
+        }
+        for pool in pools {
+            flush(pool);
+        }
+        pools.into_iter().for_each(until_moved);
+        for number in 0..2 {
+            let path = target.join(format!("{number}-{round}"));
+            assert!(!is_link(&path) && fs::read(&path).unwrap() == content(number, round), "{}", path.display());
+        }
+    }
+    pools.into_iter().for_each(|pool| assert_tidy(pool, &target));
+}

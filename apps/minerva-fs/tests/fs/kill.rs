@@ -4,6 +4,7 @@
 use crate::deferred;
 use crate::pool_folder::{PoolFolder, is_mounted};
 use minerva_api::cache::{Answer, Request, ask};
+use rustix::process::{Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -304,4 +305,51 @@ fn nothing_that_was_deferred_is_lost_when_the_service_is_killed_while_it_moves()
     }
     deferred::assert_tidy(&place, &target);
     assert!(written > u64::from(kills), "a kill in a pause proves nothing");
+}
+
+#[test]
+fn nothing_is_lost_when_the_service_is_killed_while_it_unmounts() {
+    let kills = std::env::var(KILLS).ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS_DEFAULT);
+    let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let random = &mut fastrand::Rng::with_seed(seed);
+    let place = PoolFolder::new("");
+    let target = place.folder.path().join("data");
+    fs::create_dir(&target).unwrap();
+    let mut trees = [(place.temporary(), Known::default()), (place.stable(), Known::default())];
+    let (mut number, mut ended) = (0, 0_u32);
+    let mut service = place.serve();
+    for kill in 0..kills {
+        for (tree, known) in &mut trees {
+            for _ in 0..10 {
+                number += 1;
+                assert!(known.step(tree, random, number).is_none(), "it is served");
+            }
+        }
+        let deferred = target.join(kill.to_string());
+        deferred::write(&place, &deferred, &content(u64::from(kill), 100_000));
+        // While somebody has a file open it waits before it unmounts, and a second signal ends that.
+        let open = random.bool().then(|| File::create(trees[1].0.join("open")).unwrap());
+        let signals = 1 + u32::from(open.is_some() && random.bool());
+        for _ in 0..signals {
+            kill_process(service.pid(), Signal::TERM).unwrap();
+            std::thread::sleep(Duration::from_micros(random.u64(..20_000)));
+        }
+        ended += u32::from(service.0.try_wait().unwrap().is_some());
+        service.kill();
+        drop(open);
+        service = place.serve();
+        for (tree, known) in &mut trees {
+            known.check(tree, None);
+        }
+        for kill in 0..=kill {
+            let data =
+                fs::read(target.join(kill.to_string())).unwrap_or_else(|error| panic!("{kill}, {seed}: {error}"));
+            assert!(data == content(u64::from(kill), 100_000), "{kill}, seed {seed}");
+        }
+    }
+    println!("{kills} kills, seed {seed}: {ended} came after the end");
+    assert!(ended < kills, "a kill after the end proves nothing");
+    deferred::until_moved(&place);
+    deferred::assert_tidy(&place, &target);
+    assert!(service.terminate());
 }

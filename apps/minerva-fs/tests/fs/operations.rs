@@ -344,6 +344,15 @@ fn programs_of_every_day_work() {
                 "python3",
                 "python3 -c \"import mmap,os;f=open('m','w+b');f.truncate(8192);m=mmap.mmap(f.fileno(),8192);m[4096]=7;m.flush()\"",
             ),
+            (
+                "cc",
+                "printf 'int two(void);\\nint main(void) { return two() - 2; }\\n' > m.c && printf 'int two(void) { return 2; }\\n' > t.c && \
+                     cc -g -c m.c t.c && ar rcs l.a t.o && cc -o c m.o l.a && ./c && cc -g -o c m.c t.c && ./c",
+            ),
+            (
+                "rustc",
+                "echo 'fn main() { print!(\"built\") }' > m.rs && rustc -C incremental=kept -o r m.rs && ./r | grep -qx built",
+            ),
         ] {
             if std::process::Command::new(program).arg("--version").output().is_ok() {
                 run(line);

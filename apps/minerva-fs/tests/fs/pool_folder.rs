@@ -107,8 +107,27 @@ impl PoolFolder {
         self.wait_for(command)
     }
 
-    fn wait_for(&self, mut command: Command) -> Service {
-        let mut service = Service(command.stderr(Stdio::inherit()).spawn().unwrap());
+    /// The program with these arguments in a namespace of mounts of its own, which a shell prepares.
+    pub(crate) fn in_namespace(&self, prepare: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new("unshare");
+        let script = format!("set -e; {prepare}; exec \"$0\" \"$@\"");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+        command.arg(env!("CARGO_BIN_EXE_minerva-fs")).arg("--config").arg(self.config()).args(arguments);
+        command
+    }
+
+    /// Starts it, and waits until it serves.
+    pub(crate) fn wait_for(&self, command: Command) -> Service {
+        self.wait_with(command, Stdio::inherit())
+    }
+
+    /// The same, and what it says goes to a file.
+    pub(crate) fn wait_with_log(&self, command: Command, log: &Path) -> Service {
+        self.wait_with(command, std::fs::File::create(log).unwrap().into())
+    }
+
+    fn wait_with(&self, mut command: Command, log: Stdio) -> Service {
+        let mut service = Service(command.stderr(log).spawn().unwrap());
         let begun = Instant::now();
         while !self.is_ready() {
             assert!(service.0.try_wait().unwrap().is_none(), "the service ended before it served");

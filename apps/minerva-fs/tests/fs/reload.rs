@@ -192,10 +192,13 @@ fn watermarks_change_and_what_takes_a_restart_is_said() {
     // Below the watermark nothing goes to the disk.
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(place.status().temporary.spilled_files, 0);
-    place
-        .write("temporary = \"8MiB\"", "[pools.temporary]\nwatermark = 10\nspill_to = 5\n[migration]\ndefer_up_to = 0");
+    place.write(
+        "temporary = \"8MiB\"",
+        "[pools.temporary]\nwatermark = 10\nspill_to = 5\n[migration]\ndefer_up_to = 0\nwait_max = \"2h\"",
+    );
     let said = reload(&place).unwrap();
     assert!(said.contains("above 10 % of a tenant's memory closed files go to the disk, down to 5 %"), "{said}");
+    assert!(said.contains("up to 0 % of a pool, and wait for a quiet disk for 7200 s at most"), "{said}");
     place.until("it went to the disk", |status| status.temporary.spilled_files == 1);
     let refused = ask(&place.socket(), &request(&place.folder.path().join("out"), "web")).unwrap();
     assert!(matches!(&refused, Answer::Refused { why } if why.contains("defer_up_to")), "{refused:?}");

@@ -30,7 +30,7 @@ fn on_disk(place: &PoolFolder) -> usize {
 
 #[test]
 fn above_the_watermark_the_oldest_closed_go_and_an_open_one_stays() {
-    let place = PoolFolder::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 50");
+    let place = PoolFolder::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 100\nspill_to = 99");
     let _service = place.serve();
     // Held open since before, and the oldest of all.
     let held = OpenOptions::new()
@@ -41,6 +41,9 @@ fn above_the_watermark_the_oldest_closed_go_and_an_open_one_stays() {
         .open(place.temporary().join("0"))
         .unwrap();
     fill(&place, 9);
+    // Only now, so that no look falls between two of the files.
+    place.write("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 50");
+    assert!(place.run(&["reload"]).status.success());
     place.until("it spills", |status| status.temporary.bytes <= 5 << 20);
     let status = place.status();
     assert_eq!((status.temporary.spilled_files, status.temporary.bytes), (4, 5 << 20));
@@ -183,4 +186,39 @@ fn where_the_service_reads_a_file_grows_beyond_memory_though_a_reader_opened_it_
     drop((reader, writer));
     assert_eq!(fs::read(&path).unwrap(), vec![2; 6 << 20]);
     assert!(service.terminate());
+}
+
+#[test]
+fn a_file_that_was_only_read_stays_longer_than_one_that_was_not() {
+    let place = PoolFolder::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 60");
+    let _service = place.serve();
+    let path = |name: &str| place.temporary().join(name);
+    for name in ["read", "other"] {
+        fs::write(path(name), data(1, 3 * MIB)).unwrap();
+    }
+    // The kernel would note the first read after a write in any case. Its clock for files takes a step every few milliseconds.
+    for name in ["read", "other", "read"] {
+        std::thread::sleep(Duration::from_millis(50));
+        fs::read(path(name)).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    fs::write(path("last"), data(2, 2 * MIB)).unwrap();
+    place.until("one goes", |status| status.temporary.spilled_files > 0);
+    let in_memory =
+        |name: &str| fs::metadata(place.folder.path().join("run/temporary/web/tree").join(name)).unwrap().blocks();
+    assert_eq!(in_memory("other"), 0, "it is on the disk");
+    assert_eq!(in_memory("read"), 3 * MIB as u64 / 512, "it is in memory");
+}
+
+#[test]
+fn a_tenant_may_have_watermarks_of_its_own_also_after_a_reload() {
+    let place = PoolFolder::new("temporary = \"10MiB\"\nwatermark = 100\nspill_to = 99");
+    let _service = place.serve();
+    fill(&place, 9);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(place.status().temporary.spilled_files, 0, "beyond what holds of all");
+    place.write("temporary = \"10MiB\"\nwatermark = 50\nspill_to = 20", "");
+    assert!(place.run(&["reload"]).status.success());
+    place.until("it spills", |status| status.temporary.bytes <= 2 << 20);
+    assert_eq!(place.status().temporary.spilled_files, 7);
 }

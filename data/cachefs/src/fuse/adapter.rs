@@ -1,5 +1,6 @@
 //! Requests of the kernel, translated.
 
+use super::backing::{Backings, Refusal, Registered};
 use crate::file_system::{Attributes, Caller, Changes, FileSystem, Moment, NewTime, Opened, Result, WriteOrigin};
 use fuser::{
     BackingId, BsdFileFlags, CopyFileRangeFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
@@ -7,13 +8,12 @@ use fuser::{
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request,
     TimeOrNow, WriteFlags,
 };
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long the kernel may take names and attributes for granted: all changes come through it.
@@ -26,59 +26,49 @@ const NAME_BYTES_MAX: u32 = 255;
 const STACK_DEPTH: u32 = 1;
 /// In the number of a handle, whether the kernel reads the file by itself.
 const WITH_KERNEL: u64 = 1 << 63;
-
-/// What the kernel reads by itself, registered once a node for as long as anybody has it open.
-type Backing = HashMap<u64, (Arc<BackingId>, u64)>;
+/// And whether it is among the backings, also where the kernel did not take the file.
+const REGISTERED: u64 = 1 << 62;
 
 pub(super) struct Adapter<F> {
     inner: Arc<F>,
     has_passthrough: Arc<AtomicBool>,
-    backing: Mutex<Backing>,
+    backings: Backings<BackingId>,
+    has_told: AtomicBool,
 }
 
 impl<F: FileSystem> Adapter<F> {
     pub(super) fn new(inner: Arc<F>, has_passthrough: Arc<AtomicBool>) -> Self {
-        Self { inner, has_passthrough, backing: Mutex::new(HashMap::new()) }
+        Self { inner, has_passthrough, backings: Backings::default(), has_told: AtomicBool::new(false) }
     }
 
-    fn backing(&self) -> MutexGuard<'_, Backing> {
-        self.backing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Registers the file below with the kernel, or counts it once more; none where the kernel will not have it.
+    /// Registers the file below with the kernel, or counts it once more; the bits that go into the number of the handle, and what the
+    /// kernel calls the file where it took it.
     fn register(
         &self,
         node: u64,
         opened: &Opened,
         register: impl FnOnce(BorrowedFd<'_>) -> io::Result<BackingId>,
-    ) -> Option<Arc<BackingId>> {
-        let file = opened.backing.as_ref()?;
-        let mut backing = self.backing();
-        if let Some((id, count)) = backing.get_mut(&node) {
-            *count += 1;
-            return Some(Arc::clone(id));
-        }
-        match register(file.as_fd()) {
-            Ok(id) => {
-                let id = Arc::new(id);
-                backing.insert(node, (Arc::clone(&id), 1));
-                Some(id)
-            }
-            Err(_) => {
+    ) -> (u64, Option<Arc<BackingId>>) {
+        let Some(file) = &opened.backing else { return (0, None) };
+        let (registered, refusal) = self.backings.register(node, || register(file.as_fd()));
+        match refusal {
+            None => (),
+            Some(Refusal::Never(error)) => {
                 self.has_passthrough.store(false, Ordering::Relaxed);
                 self.inner.passthrough_refused();
-                None
+                eprintln!("minerva-fs: the kernel reads no file of this tree by itself ({error}); reads are slower");
             }
+            // Once: whatever is short now may be for long.
+            Some(Refusal::ThisOne(error)) if !self.has_told.swap(true, Ordering::Relaxed) => {
+                eprintln!(
+                    "minerva-fs: the kernel did not take a file to read by itself ({error}); others are still offered"
+                );
+            }
+            Some(Refusal::ThisOne(_)) => (),
         }
-    }
-
-    fn unregister(&self, node: u64) {
-        let mut backing = self.backing();
-        if let Some((_, count)) = backing.get_mut(&node) {
-            *count -= 1;
-            if *count == 0 {
-                backing.remove(&node);
-            }
+        match registered {
+            Registered::WithKernel(id) => (WITH_KERNEL | REGISTERED, Some(id)),
+            Registered::Here => (REGISTERED, None),
         }
     }
 }
@@ -173,7 +163,7 @@ fn xattr(value: Result<Vec<u8>>, size: u32, reply: ReplyXattr) {
 }
 
 fn number(handle: FileHandle) -> u64 {
-    handle.0 & !WITH_KERNEL
+    handle.0 & !(WITH_KERNEL | REGISTERED)
 }
 
 impl<F: FileSystem> Filesystem for Adapter<F> {
@@ -295,8 +285,10 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     fn open(&self, _request: &Request, node: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         match self.inner.open(node.0, flags.0) {
             Ok(opened) => match self.register(node.0, &opened, |file| reply.open_backing(file)) {
-                Some(id) => reply.opened_passthrough(FileHandle(opened.handle | WITH_KERNEL), open_flags(&opened), &id),
-                None => reply.opened(FileHandle(opened.handle), FopenFlags::empty()),
+                (bits, Some(id)) => {
+                    reply.opened_passthrough(FileHandle(opened.handle | bits), open_flags(&opened), &id);
+                }
+                (bits, None) => reply.opened(FileHandle(opened.handle | bits), FopenFlags::empty()),
             },
             Err(error) => reply.error(errno(error)),
         }
@@ -314,12 +306,12 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     ) {
         match self.inner.create(caller(request, umask), parent.0, name, mode, flags) {
             Ok((shown, opened)) => match self.register(shown.node, &opened, |file| reply.open_backing(file)) {
-                Some(id) => {
-                    let handle = FileHandle(opened.handle | WITH_KERNEL);
+                (bits, Some(id)) => {
+                    let handle = FileHandle(opened.handle | bits);
                     reply.created_passthrough(&VALID_FOR, &attr(&shown), GENERATION, handle, open_flags(&opened), &id);
                 }
-                None => {
-                    let handle = FileHandle(opened.handle);
+                (bits, None) => {
+                    let handle = FileHandle(opened.handle | bits);
                     reply.created(&VALID_FOR, &attr(&shown), GENERATION, handle, FopenFlags::empty());
                 }
             },
@@ -384,8 +376,8 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         reply: ReplyEmpty,
     ) {
         let released = self.inner.release(number(handle));
-        if let (Ok(released), true) = (&released, handle.0 & WITH_KERNEL != 0) {
-            self.unregister(released.node);
+        if let (Ok(released), true) = (&released, handle.0 & REGISTERED != 0) {
+            self.backings.unregister(released.node);
         }
         empty(released.map(drop), reply);
     }

@@ -179,12 +179,13 @@ impl Tree {
         let handle = self.handle(handle)?;
         let node = &handle.node;
         let mut state = node.lock();
+        // Before room is reserved, which would be lost where this refuses.
+        state.change()?;
         let (fitting, reserved) = self.room(node, &mut state, offset, bytes.len() as u64)?;
         let data = node.data().ok_or(Errno::BADF)?;
         if origin.ends_privileges {
             end_privileges(node, &state);
         }
-        state.change()?;
         let written = write_all(&data, &bytes[..fitting as usize], offset);
         self.settle(node, &mut state, reserved);
         let written = written?;
@@ -282,6 +283,7 @@ impl Tree {
         let handle = self.handle(handle)?;
         let node = &handle.node;
         let mut state = node.lock();
+        state.change()?;
         let takes_room = !mode.intersects(FallocateFlags::PUNCH_HOLE | FallocateFlags::COLLAPSE_RANGE);
         let mut reserved = 0;
         if takes_room {
@@ -297,7 +299,6 @@ impl Tree {
         if caller.uid != 0 {
             end_privileges(node, &state);
         }
-        state.change()?;
         let done = fallocate(&*data, mode, offset, length);
         self.settle(node, &mut state, reserved);
         done

@@ -22,11 +22,11 @@ use crate::census::Census;
 use crate::descriptors::{Descriptors, Held, Holding};
 use crate::disk_queue::DiskFlow;
 use crate::file_system::{Attributes, Result};
-use crate::node::{Node, NodeTable, ROOT, charge};
+use crate::node::{Node, NodeState, NodeTable, ROOT, charge};
 use crate::requests::RequestCounters;
 use crate::spill::SpillArea;
 use looks::{take_stock, used_below};
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -209,23 +209,39 @@ impl Tree {
             return Err(Errno::IO);
         }
         let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        // Opened before the table is locked, as it may wait for the disk.
-        let spilled = self.spill.as_ref().filter(|spill| is_regular && spill.has(stat.st_ino));
-        let spilled = spilled.map(|spill| spill.open_data(stat.st_ino)).transpose()?;
+        let is_spilled = is_regular && self.spill.as_ref().is_some_and(|spill| spill.has(stat.st_ino));
         let is_known = self.nodes.get(stat.st_ino).is_some();
-        let held = if is_known { None } else { Some(self.hold(1 + u64::from(spilled.is_some()))?) };
-        let node = self.nodes.count(stat.st_ino, || {
-            let node = Node::new(path, &stat, held);
-            if let Some(file) = spilled {
-                let mut state = node.lock();
-                state.charged = fstat(&file).map_or(0, |stat| charge(&stat));
-                state.spilled = Some(Arc::new(file));
-                drop(state);
-            }
-            node
-        });
+        let held = if is_known { None } else { Some(self.hold(1 + u64::from(is_spilled))?) };
+        let node = self.count_node(path, &stat, held);
+        // Only now: it may have been spilled since the name was opened.
+        if let Err(error) = self.find_spilled(&node, &mut node.lock()) {
+            self.nodes.forget(node.number, 1);
+            return Err(error);
+        }
         node.set_name(if parent.number == self.root.number { ROOT } else { parent.number }, name);
         Ok(node)
+    }
+
+    /// The node of an open name, counted once more. What a new one has on the account is read while nobody else can make one, and so
+    /// while nobody can change the file.
+    pub(crate) fn count_node(&self, path: OwnedFd, stat: &Stat, held: Option<Held>) -> Arc<Node> {
+        self.nodes.count(stat.st_ino, || {
+            let now = fstat(&path).unwrap_or(*stat);
+            Node::new(path, &now, held)
+        })
+    }
+
+    /// Where the data lie in the spill area, and the node does not know it yet, it does from now on. Whoever first has the state of a node
+    /// that may be new has to ask: a file is spilled only under that lock, so that the answer holds for as long as it is kept.
+    pub(crate) fn find_spilled(&self, node: &Node, state: &mut NodeState) -> Result<()> {
+        let Some(spill) = self.spill.as_ref().filter(|_| node.kind == FileType::RegularFile) else { return Ok(()) };
+        if state.spilled.is_some() || !spill.has(node.number) {
+            return Ok(());
+        }
+        let file = spill.open_data(node.number)?;
+        state.charged = charge(&fstat(&file)?);
+        state.spilled = Some(Arc::new(file));
+        Ok(())
     }
 
     /// What the kernel is told of a node.

@@ -157,6 +157,8 @@ impl Tree {
         match self.nodes.get(stat.st_ino) {
             Some(node) => {
                 let mut state = node.lock();
+                // Where the disk cannot be read what lies there is removed at the next start.
+                let _ = self.find_spilled(&node, &mut state);
                 state.is_gone = true;
                 if state.opens == 0 {
                     self.refund(&node, &mut state);

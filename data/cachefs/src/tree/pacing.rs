@@ -33,16 +33,22 @@ impl Tree {
         if bytes == 0 {
             return;
         }
-        let Some(disk) = &self.options.disk else { return };
+        // Who waits for it is told, and no sync after that: so the next sync is told by us.
+        if let Err(error) = self.send_behind(data, bytes) {
+            node.lock().failed = Some(error);
+        }
+    }
+
+    /// The same of a file that no program writes; whoever wrote it is told what it met.
+    pub(super) fn send_behind(&self, data: &OwnedFd, bytes: u64) -> Result<()> {
+        let Some(disk) = &self.options.disk else { return Ok(()) };
         match disk.enter(Kind::Write, bytes) {
             // Whatever it meets the next sync meets, too.
-            None => drop(send(data, libc::SYNC_FILE_RANGE_WRITE)),
-            Some(_pass) => {
-                // Who waits for it is told, and no sync after that: so the next sync is told by us.
-                if let Err(error) = send_and_wait(data) {
-                    node.lock().failed = Some(error);
-                }
+            None => {
+                let _ = send(data, libc::SYNC_FILE_RANGE_WRITE);
+                Ok(())
             }
+            Some(_pass) => send_and_wait(data),
         }
     }
 

@@ -15,6 +15,8 @@ use std::sync::atomic::Ordering;
 
 /// Files of which a pass keeps a descriptor at once.
 const BATCH: usize = 128;
+/// Bytes after which a pass ends, so that other tenants have their turn.
+const BATCH_BYTES: u64 = 256 << 20;
 
 /// A closed file, by its last use. The file that was used last is the greatest.
 struct Candidate {
@@ -50,32 +52,43 @@ impl Ord for Candidate {
 }
 
 impl Tree {
-    /// Moves closed files to the disk, the one used longest ago first, until at most `bytes` are used in memory.
-    pub fn spill_down_to(&self, bytes: u64) -> SpillPass {
+    /// Moves closed files to the disk, the one used longest ago first, until at most `bytes` are used in memory, `stop` says so or enough
+    /// was moved for one pass. Where nothing was moved though more is used, what is left is open or cannot be moved.
+    pub fn spill_some(&self, bytes: u64, stop: &dyn Fn() -> bool) -> SpillPass {
         let mut pass = SpillPass::default();
-        while self.spill.is_some() && self.usage().bytes > bytes {
-            let before = pass.files;
-            for candidate in self.oldest() {
-                if self.usage().bytes <= bytes {
-                    break;
-                }
-                self.spill_candidate(candidate, &mut pass);
-            }
-            // What is left is open, or cannot be moved.
-            if pass.files == before {
+        if self.spill.is_none() || self.usage().bytes <= bytes {
+            return pass;
+        }
+        for candidate in self.oldest() {
+            if self.usage().bytes <= bytes || pass.bytes >= BATCH_BYTES || stop() {
                 break;
             }
+            self.spill_candidate(candidate, &mut pass, stop);
         }
         pass
     }
 
-    fn spill_candidate(&self, candidate: Candidate, pass: &mut SpillPass) {
+    /// The same until no more can be moved, or need be.
+    fn spill_down_to(&self, bytes: u64) -> SpillPass {
+        let mut all = SpillPass::default();
+        loop {
+            let pass = self.spill_some(bytes, &|| false);
+            all.files += pass.files;
+            all.bytes += pass.bytes;
+            all.error = all.error.or(pass.error);
+            if pass.files == 0 {
+                return all;
+            }
+        }
+    }
+
+    fn spill_candidate(&self, candidate: Candidate, pass: &mut SpillPass, stop: &dyn Fn() -> bool) {
         let Ok(stat) = fstat(&candidate.path) else { return };
-        let node = self.nodes.count(candidate.number, || Node::new(candidate.path, &stat, None));
+        let node = self.count_node(candidate.path, &stat, None);
         if let Some(mut state) = node.try_lock()
             && state.opens == 0
         {
-            match self.spill_node(&node, &mut state, &|| node.is_waited_for()) {
+            match self.spill_node(&node, &mut state, &|| node.is_waited_for() || stop()) {
                 Ok(bytes) => {
                     pass.files += u64::from(bytes.is_some());
                     pass.bytes += bytes.unwrap_or(0);
@@ -125,6 +138,12 @@ impl Tree {
     /// Moves one file's data; how many bytes, or `None` where it has to stay.
     fn spill_node(&self, node: &Node, state: &mut NodeState, stop: &dyn Fn() -> bool) -> Result<Option<u64>> {
         let Some(spill) = &self.spill else { return Ok(None) };
+        // Another thread may have spilled it, or a program removed it, since somebody chose it: then what is here is empty, and the only
+        // copy is the one that would be replaced.
+        self.find_spilled(node, state)?;
+        if fstat(&node.path)?.st_nlink == 0 {
+            return Ok(None);
+        }
         if node.kind != FileType::RegularFile || state.spilled.is_some() || state.is_gone {
             return Ok(None);
         }
@@ -132,7 +151,9 @@ impl Tree {
         if !is_alone(&data) {
             return Ok(None);
         }
-        let Some(copy) = spill.receive(&data, &fstat(&*data)?, stop)? else { return Ok(None) };
+        let Some(copy) = spill.receive(&data, &fstat(&*data)?, &|to, bytes| self.send_behind(to, bytes), stop)? else {
+            return Ok(None);
+        };
         let copy = Arc::new(copy);
         let freed = state.charged;
         self.account.correct(freed, 0);
@@ -148,3 +169,6 @@ impl Tree {
         Ok(Some(freed))
     }
 }
+
+#[cfg(test)]
+mod tests;

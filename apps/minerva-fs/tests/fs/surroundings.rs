@@ -1,0 +1,193 @@
+//! What the machine around the service does or lacks: memory that is short, no FUSE, no passthrough, containers.
+
+use crate::pool_folder::PoolFolder;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn under_pressure_of_memory_each_tenant_gives_a_part_and_keeps_the_rest_once_it_is_over() {
+    let place = PoolFolder::new("temporary = \"100MiB\"");
+    let pressure = place.folder.path().join("pressure");
+    let set = |percent: u32| fs::write(&pressure, format!("some avg10={percent}.00 avg60=0.00 total=1\n")).unwrap();
+    set(0);
+    let bind = format!("mount --bind '{}' /proc/pressure/memory", pressure.display());
+    let service = place.wait_for(place.in_namespace(&bind, &[]));
+    // Its mounts are in the namespace only.
+    let tree = Path::new("/proc").join(service.0.id().to_string()).join("root");
+    let tree = tree.join(place.temporary().strip_prefix("/").unwrap());
+    for number in 0..16_u8 {
+        fs::write(tree.join(number.to_string()), vec![number; 1 << 20]).unwrap();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(place.status().temporary.spilled_files, 0, "far below the watermark");
+    set(50);
+    place.until("a part is given", |status| status.temporary.spilled_files >= 2);
+    set(0);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let given = place.status().temporary.spilled_files;
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(place.status().temporary.spilled_files, given, "it is over");
+    assert!(given < 16, "not all of it");
+    for number in 0..16_u8 {
+        assert!(fs::read(tree.join(number.to_string())).unwrap() == vec![number; 1 << 20], "{number}");
+    }
+    assert!(service.terminate());
+}
+
+#[test]
+fn without_fuse_the_start_and_the_doctor_say_so_and_leave_no_mount() {
+    let place = PoolFolder::new("");
+    let hide = "mount --bind /dev/null /dev/fuse";
+    let output = place.in_namespace(hide, &[]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("does /dev/fuse exist, and do you run as root?"), "{}", said(&output));
+    let output = place.in_namespace(hide, &["doctor"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("BAD  fuse:") && said(&output).contains("modprobe fuse"), "{}", said(&output));
+    let _service = place.serve();
+    fs::write(place.stable().join("file"), "text").unwrap();
+}
+
+#[test]
+fn on_overlayfs_the_service_reads_by_itself_and_says_why() {
+    let place = PoolFolder::new("");
+    let folder = place.folder.path().display();
+    for name in ["lower", "disk", "pool"] {
+        fs::create_dir(place.folder.path().join(name)).unwrap();
+    }
+    // A tmpfs as the upper layer, in case this directory is on overlayfs itself.
+    let overlay = format!(
+        "mount -t tmpfs minerva-test {folder}/disk; mkdir {folder}/disk/upper {folder}/disk/work; mount -t overlay minerva-test \
+         -o lowerdir={folder}/lower,upperdir={folder}/disk/upper,workdir={folder}/disk/work {folder}/pool"
+    );
+    let output = place.in_namespace(&overlay, &["doctor"]).output().unwrap();
+    let told = said(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("not available: it needs Linux 6.9 or later and a pool that is not on overlayfs"), "{told}");
+    let log = place.folder.path().join("log");
+    let service = place.wait_with_log(place.in_namespace(&overlay, &[]), &log);
+    let tree = PathBuf::from(format!("/proc/{}/root{}", service.0.id(), place.stable().display()));
+    fs::write(tree.join("file"), "text").unwrap();
+    assert_eq!(fs::read(tree.join("file")).unwrap(), b"text");
+    assert!(!place.status().stable.has_passthrough);
+    assert!(service.terminate());
+    let log = fs::read_to_string(log).unwrap();
+    assert!(log.contains("the kernel reads no file of this tree by itself") || log.contains("no passthrough"), "{log}");
+}
+
+/// Whether this process may do what `CAP_SYS_RESOURCE` is for.
+fn may_use_resources() -> bool {
+    const SYS_RESOURCE: u64 = 1 << 24;
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+    u64::from_str_radix(capabilities.trim(), 16).unwrap() & SYS_RESOURCE != 0
+}
+
+#[test]
+fn every_thread_may_have_memory_while_pages_of_the_trees_are_written_and_who_may_not_says_so() {
+    const NO_IO: u64 = 0x0008_0000;
+    let place = PoolFolder::new("");
+    if may_use_resources() {
+        let service = place.serve();
+        let mut serving = 0;
+        for thread in fs::read_dir(format!("/proc/{}/task", service.0.id())).unwrap() {
+            let thread = thread.unwrap().path();
+            let stat = fs::read_to_string(thread.join("stat")).unwrap();
+            let flags: u64 = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(6).unwrap().parse().unwrap();
+            // Signals are listened for before, and serve nobody.
+            if fs::read_to_string(thread.join("comm")).unwrap().trim() != "signals" {
+                assert_eq!(flags & NO_IO, NO_IO, "{stat}");
+                serving += 1;
+            }
+        }
+        assert!(serving > 4, "{serving} threads");
+        let told = said(&place.run(&["doctor"]));
+        assert!(told.contains("memory: the service has memory while pages of its trees are written"), "{told}");
+    }
+    let log = place.folder.path().join("log");
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-sys_resource", "--inh-caps=-sys_resource"]).arg(env!("CARGO_BIN_EXE_minerva-fs"));
+    command.arg("--config").arg(place.config());
+    let _service = place.wait_with_log(command, &log);
+    let told = fs::read_to_string(log).unwrap() + &said(&place.run(&["doctor"]));
+    assert_eq!(told.matches("it is no IO_FLUSHER").count(), 2, "{told}");
+}
+
+/// A process in a namespace of mounts as a container's, in which `at` is the tenant's directory; ended when dropped.
+struct Container(Child);
+
+impl Container {
+    fn start(directory: &Path, at: &Path, propagation: &str) -> Self {
+        let script = "mount --rbind \"$0\" \"$1\" && mount \"--make-r$2\" \"$1\" && echo ready && exec sleep 600";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "slave", "sh", "-c", script]);
+        command.arg(directory).arg(at).arg(propagation).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self(child)
+    }
+
+    /// A path as it has it.
+    fn inside(&self, path: &Path) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{}", self.0.id(), path.display()))
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A directory that passes its mounts on to containers, as the whole of a host does under systemd; unmounted when dropped.
+struct Shared(PathBuf);
+
+impl Shared {
+    fn make(at: &Path) -> Self {
+        fs::create_dir_all(at).unwrap();
+        for arguments in [&["--bind", at.to_str().unwrap()][..], &["--make-shared"]] {
+            assert!(Command::new("mount").args(arguments).arg(at).status().unwrap().success());
+        }
+        Self(at.to_owned())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
+    }
+}
+
+#[test]
+fn a_container_that_is_a_slave_of_the_hosts_mounts_has_its_trees_again_after_a_kill() {
+    let place = PoolFolder::new("");
+    let _shared = Shared::make(&place.folder.path().join("mount"));
+    let mut service = place.serve();
+    let directory = place.temporary().parent().unwrap().to_owned();
+    let at = place.folder.path().join("minerva");
+    fs::create_dir(&at).unwrap();
+    let [slave, private] = ["slave", "private"].map(|propagation| Container::start(&directory, &at, propagation));
+    for kind in ["temporary", "stable"] {
+        let file = slave.inside(&at).join(kind).join("file");
+        fs::write(&file, kind).unwrap();
+        assert_eq!(fs::read(place.temporary().with_file_name(kind).join("file")).unwrap(), kind.as_bytes());
+    }
+    service.kill();
+    let _service = place.serve();
+    for kind in ["temporary", "stable"] {
+        let path = |container: &Container| container.inside(&at).join(kind).join("file");
+        assert_eq!(fs::read(path(&slave)).unwrap(), kind.as_bytes());
+        fs::write(path(&slave), "written after it").unwrap();
+        let error = fs::read(path(&private)).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOTCONN), "a private mount stays the dead one: {error}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Spilling beside others who spill, look up and remove the same files.
+
+use crate::file_system::{Caller, FileSystem, WriteOrigin};
+use crate::{Account, Descriptors, DiskQueue, SpillArea, Tree, TreeOptions};
+use minerva_blocksched::Kind;
+use rustix::io::Errno;
+use rustix::process::{getgid, getuid};
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const ORIGIN: WriteOrigin = WriteOrigin { ends_privileges: false };
+const BYTES: usize = 64 << 10;
+
+/// A tree that spills, with what it and its spill area use of their quotas.
+struct Place {
+    tree: Tree,
+    stable: Arc<Account>,
+    _folders: [TempDir; 2],
+}
+
+impl Place {
+    fn new(options: TreeOptions) -> Self {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let (memory, stable) = (Arc::new(Account::new(1 << 30, 1000)), Arc::new(Account::new(1 << 30, 1000)));
+        let spill = SpillArea::open(folders[1].path(), Arc::clone(&stable)).unwrap();
+        let tree = Tree::open(folders[0].path(), memory, options, Some(spill)).unwrap();
+        Self { tree, stable, _folders: folders }
+    }
+
+    /// Writes a file and lets the kernel forget it.
+    fn make(&self, number: usize) {
+        let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
+        let (shown, opened) =
+            self.tree.create(caller, 1, OsStr::new(&number.to_string()), 0o600, libc::O_RDWR).unwrap();
+        self.tree.write(opened.handle, 0, &content(number), ORIGIN).unwrap();
+        self.tree.release(opened.handle).unwrap();
+        self.tree.forget(shown.node, 1);
+    }
+
+    /// What a program reads by the name.
+    fn read(&self, number: usize) -> Vec<u8> {
+        let shown = self.tree.lookup(1, OsStr::new(&number.to_string())).unwrap();
+        let opened = self.tree.open(shown.node, libc::O_RDONLY).unwrap();
+        let mut into = vec![0; BYTES + 1];
+        let read = self.tree.read(opened.handle, 0, &mut into).unwrap();
+        into.truncate(read);
+        self.tree.release(opened.handle).unwrap();
+        self.tree.forget(shown.node, 1);
+        into
+    }
+}
+
+fn options() -> TreeOptions {
+    TreeOptions { descriptors: Arc::new(Descriptors::new(10_000, 1)), ..TreeOptions::default() }
+}
+
+fn content(number: usize) -> Vec<u8> {
+    (0..BYTES).map(|at| (at * 7 + number * 31) as u8).collect()
+}
+
+#[test]
+fn what_another_spilled_or_removed_since_it_was_chosen_is_left_alone() {
+    let place = Place::new(options());
+    (0..4).for_each(|number| place.make(number));
+    let [chosen, again] = [place.tree.oldest(), place.tree.oldest()];
+    place.tree.remove(1, OsStr::new("3"), false).unwrap();
+    let mut pass = super::SpillPass::default();
+    for candidate in chosen.into_iter().chain(again) {
+        place.tree.spill_candidate(candidate, &mut pass, &|| false);
+    }
+    assert_eq!((pass.files, pass.error), (3, None));
+    assert_eq!((place.tree.usage().bytes, place.stable.usage().bytes), (0, 3 * BYTES as u64));
+    for number in 0..3 {
+        assert!(place.read(number) == content(number), "{number}");
+    }
+}
+
+#[test]
+fn threads_that_spill_the_same_files_beside_readers_lose_none() {
+    let place = Place::new(options());
+    for round in 0..20 {
+        let numbers = round * 10..round * 10 + 10;
+        numbers.clone().for_each(|number| place.make(number));
+        thread::scope(|scope| {
+            (0..2).for_each(|_| drop(scope.spawn(|| place.tree.spill_down_to(0))));
+            for number in numbers.clone() {
+                let place = &place;
+                scope.spawn(move || assert!(place.read(number) == content(number), "{number}"));
+            }
+        });
+        place.tree.spill_down_to(0);
+        for number in numbers {
+            assert!(place.read(number) == content(number), "{number}");
+        }
+    }
+    assert_eq!((place.tree.usage().bytes, place.stable.usage().bytes), (0, 200 * BYTES as u64));
+}
+
+#[test]
+fn a_file_that_is_spilled_while_its_name_is_looked_up_is_found_on_the_disk() {
+    let place = Place::new(options());
+    place.make(0);
+    let (taken, tree) = (place.tree.hold(10_000).unwrap(), &place.tree);
+    let shown = thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            loop {
+                match tree.lookup(1, OsStr::new("0")) {
+                    Err(Errno::NFILE) => (),
+                    found => return found.unwrap(),
+                }
+            }
+        });
+        // It waits for a descriptor by then, and has looked where the data lie; where it has not, there is less to see.
+        thread::sleep(Duration::from_millis(20));
+        assert_eq!(tree.spill_down_to(0).files, 1);
+        drop(taken);
+        looking.join().unwrap()
+    });
+    assert_eq!(shown.size, BYTES as u64);
+    let opened = tree.open(shown.node, libc::O_RDWR).unwrap();
+    tree.write(opened.handle, 0, b"new", ORIGIN).unwrap();
+    tree.release(opened.handle).unwrap();
+    tree.forget(shown.node, 1);
+    assert_eq!(place.read(0), [b"new", &content(0)[3..]].concat());
+}
+
+#[test]
+fn what_spills_waits_its_turn_beside_others() {
+    let queue = DiskQueue::new(1);
+    let (own, other) = (queue.flow(100), queue.flow(100));
+    let place = Place::new(TreeOptions { disk: Some(Arc::clone(&own)), ..options() });
+    place.make(0);
+    assert!(own.enter(Kind::Write, 1).is_none());
+    let busy = other.enter(Kind::Write, 1).unwrap();
+    thread::scope(|scope| {
+        let spilling = scope.spawn(|| place.tree.spill_down_to(0));
+        while queue.queued() == 0 {
+            assert!(!spilling.is_finished(), "it did not ask for the disk");
+            thread::yield_now();
+        }
+        drop(busy);
+        assert_eq!(spilling.join().unwrap().files, 1);
+    });
+    assert!(place.read(0) == content(0));
+}
