@@ -31,6 +31,7 @@ mod unreadable;
 pub use minerva_background::{Plan, PlannedSlot, Shortage, Span, WorkView};
 pub use minerva_decide::{JobOnDisk, JobView, KnownJob};
 pub use minerva_forecast::TenantOutlook;
+pub use minerva_forecast::load::LoadMember;
 pub use minerva_forecast::tenant::{RateForecast, SessionClass};
 pub use snapshot::SnapshotError;
 

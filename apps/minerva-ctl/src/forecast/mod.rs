@@ -9,7 +9,7 @@ mod words;
 
 pub(crate) use days::run as days;
 pub(crate) use evaluate::run as evaluate;
-pub(crate) use words::{brief, sentence};
+pub(crate) use words::{brief, brief_ahead, sentence, sentence_ahead};
 
 use crate::output::{self, CommandStatus};
 use anyhow::Context;
@@ -116,6 +116,7 @@ mod tests {
             write_bytes: Some(interval(0.0, 0.0, 0.0)),
             busy_permille: 1_000,
             skill: 0.66,
+            naive: false,
             mode: "shadow".to_owned(),
             age_ns: 300_000_000,
         };
