@@ -163,7 +163,7 @@ mod tests {
                        ● came   ─ expected   ░ interval: 80 of 100 are within
 
             next 15 s: reads 80.0 MB (60.0 MB to 90.0 MB), writes nothing, busy with a probability of 100 %, skill 0.66, not seen by decisions
-            of 9 slices that were forecast 8 lay within their interval
+            of 2 slices that had an interval 2 lay within it
             skill: 1 is perfect, 0 no better than the best naive forecast; below 0.1 nothing is decided by it
 
         "#]].assert_eq(&text(&answer()));
