@@ -154,11 +154,12 @@ fn a_comparison_tries_every_elevator_and_puts_all_back() {
 
     let only_this = run(&[]);
     let told = arms(&only_this.stdout);
-    assert_eq!(told, ["bfq", "bfq weighed"], "{}", text(&only_this.stderr));
+    assert_eq!(told, ["bfq low_latency 0", "bfq weighed low_latency 0"], "{}", text(&only_this.stderr));
     let all = run(&["--change-elevator"]);
     let told = arms(&all.stdout);
     let settings = ["", " low_latency 0", " strict", " low_latency 0 strict"].map(|more| format!("bfq weighed{more}"));
-    let elevators = ["none", "none capped", "mq-deadline", "mq-deadline capped", "bfq"].map(str::to_owned);
+    let elevators =
+        ["none", "none capped", "mq-deadline", "mq-deadline capped", "bfq low_latency 0"].map(str::to_owned);
     for arm in elevators.into_iter().chain(settings) {
         assert!(told.contains(&arm), "{arm} is not among {told:?}: {}", text(&all.stderr));
     }
