@@ -223,8 +223,8 @@ impl Session {
         // sure (least attained service). So one that looks short and reads for ever sinks.
         let is_outgrown = attained > foreseen;
         let remaining = if is_outgrown { by_model.max(attained) } else { by_model };
-        // It was learnt from forecasts of whole sessions, of which a part is no longer in doubt.
-        let interval = sessions.interval.interval(attained + remaining);
+        // It was learnt around first forecasts of whole sessions, of which a part is no longer in doubt.
+        let interval = sessions.interval.interval(foreseen);
         let left = |end: f64| (end - attained).max(0.0);
         Some(SessionOutlook {
             class: SessionClass::of(attained + remaining),
