@@ -4,6 +4,7 @@
 use crate::disk::DiskInfo;
 use crate::error::{At, LabError, Result};
 use crate::workload::CgroupParent;
+use minerva_model::Mode;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -54,17 +55,23 @@ impl DaemonConfig<'_> {
 
     /// Writes the file and says where it is.
     pub fn write(&self) -> Result<PathBuf> {
+        self.write_in(Mode::Enforce)
+    }
+
+    /// Writes the file with another mode.
+    pub fn write_in(&self, mode: Mode) -> Result<PathBuf> {
         let path = self.directory.join("minervad.toml");
-        fs::write(&path, self.text()).at("write", &path)?;
+        fs::write(&path, self.text(mode)).at("write", &path)?;
         Ok(path)
     }
 
-    fn text(&self) -> String {
+    fn text(&self, mode: Mode) -> String {
         let inside = |name: &str| quoted(&self.directory.join(name).to_string_lossy());
         let metrics = format!("unix:{}", Self::metrics_socket(self.directory).display());
         format!(
-            "mode = \"enforce\"\n\n[observe]\nslice = \"{}ms\"\n\n[daemon]\nruntime_dir = {}\nstate_dir = {}\n\
+            "mode = \"{}\"\n\n[observe]\nslice = \"{}ms\"\n\n[daemon]\nruntime_dir = {}\nstate_dir = {}\n\
              socket = {}\nmetrics = {}\ninclude = [{}]\ndevices_only = [{}]\nguard = {}\n\n[participation]\nsocket = {}\n{}",
+            word(mode),
             self.slice_ms,
             inside("runtime"),
             inside("state"),
@@ -76,6 +83,15 @@ impl DaemonConfig<'_> {
             quoted(&Self::participation_socket(self.directory).to_string_lossy()),
             self.further,
         )
+    }
+}
+
+/// A mode as the configuration file has it.
+const fn word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Observe => "observe",
+        Mode::Shadow => "shadow",
+        Mode::Enforce => "enforce",
     }
 }
 
@@ -135,6 +151,13 @@ impl Daemon {
         Err(self.failure(&format!("was not ready after {} s", READY_PATIENCE.as_secs())))
     }
 
+    /// Has it read its file anew, and waits until what that says is in force.
+    pub fn reload(&mut self) -> Result<()> {
+        self.check()?;
+        self.signal(Signal::HUP);
+        self.wait_until_ready()
+    }
+
     /// An error when it is not running any more.
     pub fn check(&mut self) -> Result<()> {
         match self.child.try_wait().at("look after", &self.program)? {
@@ -177,13 +200,17 @@ impl Daemon {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        // The child is not reaped before this, so the number cannot be another's.
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process(pid, Signal::TERM);
-        }
+        self.signal(Signal::TERM);
         let start = Instant::now();
         while matches!(self.child.try_wait(), Ok(None)) && start.elapsed() < END_PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Sends a signal to a child that was just seen to run: it is not reaped before this, so the number cannot be another's.
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, signal);
         }
     }
 

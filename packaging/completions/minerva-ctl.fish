@@ -96,8 +96,8 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l secon
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l probe -d 'Test it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l compare -d 'Compare elevators here: two heavy readers beside a light one under each. Nothing is written to the disk'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l change-elevator -d 'Let the comparison try the other elevators as well, and then put the present one back, with its settings and weights'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l compare -d 'Compare elevators, weights and caps here: two heavy readers beside a light one under each. Nothing is written to the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l change-elevator -d 'Let the comparison try the other elevators as well, and BFQ with other settings, and then put all back, with its weights'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F

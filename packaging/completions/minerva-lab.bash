@@ -1098,7 +1098,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__undo__subcmd__bites)
-            opts="-h --profile --back-end --seconds --no-guest --json --binaries --minervad --help"
+            opts="-h --profile --back-end --by --rounds --seconds --no-guest --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1109,6 +1109,14 @@ _minerva__lab() {
                     return 0
                     ;;
                 --back-end)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "end mode exclusion" -- "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -300,6 +300,10 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l profile -d 'Profile of the disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l back-end -d 'Measure these back ends only: bfq, bfq-v1, iocost, max, throttle-v1. Those of the other cgroup version are measured in a guest' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l by -d 'What makes the daemon put everything back: it ends, its mode becomes `shadow`, or a rule excludes the tenants' -r -f -a "end\t''
+mode\t''
+exclusion\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l rounds -d 'Rounds; the medians count' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l seconds -d 'Seconds of each of the windows before, during and after' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l binaries -d 'Folder of minervad and minerva-ctl; by default they are searched for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l minervad -d 'Path of the daemon, if it is not beside the other programs' -r -F

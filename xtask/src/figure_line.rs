@@ -1,6 +1,10 @@
 //! One line of a figure, as every measurement prints it.
 
+use crate::skips;
 use serde::{Deserialize, Serialize};
+
+/// What a line that tells of a part that was left out begins with, besides a test's.
+const NOT_MEASURED: &str = "not measured: ";
 
 /// One measured line. A measurement may print several for one id, one a condition.
 #[derive(Debug, Serialize, Deserialize)]
@@ -16,13 +20,17 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn not_measured(id: &str, why: &str) -> Self {
         let (value, goal) = (serde_json::Value::Null, serde_json::Value::Null);
-        Self { id: id.to_owned(), value, unit: String::new(), goal, met: false, detail: format!("not measured: {why}") }
+        Self { id: id.to_owned(), value, unit: String::new(), goal, met: false, detail: format!("{NOT_MEASURED}{why}") }
     }
 
-    /// The figure's lines. A program that failed though it met every goal it printed has not measured all of it; what it said last
-    /// is why.
+    /// The figure's lines. A part that the program left out is one that was not measured. A program that failed though it met every
+    /// goal it printed has not measured all of it; what it said last is why.
     pub(crate) fn judged(id: &str, printed: &str, succeeded: bool, told: &str) -> Vec<Self> {
-        let mut lines: Vec<Self> = printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let line = |text: &str| {
+            let left_out = || skips::reason(text).or_else(|| text.trim_start().strip_prefix(NOT_MEASURED));
+            serde_json::from_str(text).ok().or_else(|| left_out().map(|why| Self::not_measured(id, why)))
+        };
+        let mut lines: Vec<Self> = printed.lines().filter_map(line).collect();
         if lines.is_empty() || (!succeeded && lines.iter().all(|line| line.met)) {
             lines.push(Self::not_measured(id, told));
         }
@@ -47,6 +55,12 @@ mod tests {
             ("", false, 1, true),
             ("?", true, 1, true),
         ];
+        let left_out = |line: &str| Line::judged("golden", &format!("{line}: needs shared/data\n{met}"), true, "");
+        for line in ["skipped", "not measured"] {
+            let lines = left_out(line);
+            assert_eq!(lines.iter().map(|line| line.met).collect::<Vec<_>>(), [false, true]);
+            assert!(lines[0].value.is_null() && lines[0].detail.contains("needs shared/data"), "{}", lines[0].detail);
+        }
         for (printed, succeeded, count, unmeasured) in table {
             let lines = Line::judged("weights-bite", printed, succeeded, why);
             let last = lines.last().expect("a line");

@@ -38,8 +38,9 @@ enum Source {
     Fuzz,
     /// Counted in the sources, and a build from nothing.
     Structure,
-    /// Tests that prove it: `cargo test --release` with these arguments, and how often they try is in this variable.
-    Test(&'static [&'static str], (&'static str, u32)),
+    /// Tests that prove it: `cargo test --release` with these arguments, once with each of these filters, and how often they try is in
+    /// this variable.
+    Test(&'static [&'static str], &'static [&'static str], (&'static str, u32)),
 }
 
 /// So many of the last lines that a program printed say why it failed: an error, and what caused it.
@@ -66,32 +67,36 @@ const FIGURES: &[(&str, Source)] = &[
     ("endogenic", Source::Lab),
     (
         "credits-conserved",
-        Source::Test(&["--package", "minerva-decide", "--lib", "credits"], ("PROPTEST_CASES", 1_000_000)),
+        Source::Test(&["--package", "minerva-decide", "--lib"], &["credits"], ("PROPTEST_CASES", 1_000_000)),
     ),
-    ("deadlines", Source::Test(&["--package", "minerva-decide", "--test", "deadlines"], ("PROPTEST_CASES", 10_000))),
+    (
+        "deadlines",
+        Source::Test(&["--package", "minerva-decide", "--test", "deadlines"], &[], ("PROPTEST_CASES", 10_000)),
+    ),
     (
         "kill-ledger",
-        Source::Test(&["--package", "minervad", "--test", "daemon", "no_purchase_is_lost"], ("MINERVA_KILLS", 200)),
+        Source::Test(&["--package", "minervad", "--test", "daemon"], &["no_purchase_is_lost"], ("MINERVA_KILLS", 200)),
     ),
-    ("power-cut", Source::Test(&["--package", "minerva-lab-cli", "--test", "power_cut"], ("MINERVA_CUTS", 20))),
+    ("power-cut", Source::Test(&["--package", "minerva-lab-cli", "--test", "power_cut"], &[], ("MINERVA_CUTS", 20))),
     (
         "guest-tests",
         // All of the daemon's tests once, in place of some of them.
-        Source::Test(&["--package", "minervad", "--test", "daemon", "unified::"], ("MINERVA_GUEST_TESTS", 1)),
+        Source::Test(&["--package", "minervad", "--test", "daemon"], &["unified::"], ("MINERVA_GUEST_TESTS", 1)),
     ),
-    ("blk-kill", Source::Test(&["--package", "minerva-blk-cli", "--test", "blk", "kill::"], ("MINERVA_KILLS", 200))),
+    ("blk-kill", Source::Test(&["--package", "minerva-blk-cli", "--test", "blk"], &["kill::"], ("MINERVA_KILLS", 200))),
     (
         "blk-hostile",
-        Source::Test(&["--package", "minerva-blk", "--test", "hostile", "random"], ("PROPTEST_CASES", 1_000_000)),
+        Source::Test(&["--package", "minerva-blk", "--test", "hostile"], &["random"], ("PROPTEST_CASES", 1_000_000)),
     ),
     (
         "blk-handover",
-        Source::Test(&["--package", "minerva-blk-cli", "--test", "blk", "hand_over::"], ("MINERVA_HANDOVERS", 100)),
+        Source::Test(&["--package", "minerva-blk-cli", "--test", "blk"], &["hand_over::"], ("MINERVA_HANDOVERS", 100)),
     ),
     (
         "blk-guest",
         Source::Test(
-            &["--package", "minerva-blk-cli", "--test", "blk", "guest_under_load::"],
+            &["--package", "minerva-blk-cli", "--test", "blk"],
+            &["guest_under_load::"],
             ("MINERVA_GUEST_EVENTS", 50),
         ),
     ),
@@ -105,28 +110,20 @@ const FIGURES: &[(&str, Source)] = &[
         "vm-beside-host",
         // The second package for its program, which the test starts.
         Source::Test(
-            &[
-                "--package",
-                "minervad",
-                "--package",
-                "minerva-blk-cli",
-                "--test",
-                "daemon",
-                "--test",
-                "blk",
-                "beside_host_processes",
-            ],
+            &["--package", "minervad", "--package", "minerva-blk-cli", "--test", "daemon", "--test", "blk"],
+            &["beside_host_processes"],
             ("MINERVA_BESIDE_ROUNDS", 5),
         ),
     ),
     (
         "cache-kill",
-        Source::Test(&["--package", "minerva-fs", "--test", "fs", "kill::nothing"], ("MINERVA_KILLS", 1000)),
+        Source::Test(&["--package", "minerva-fs", "--test", "fs"], &["kill::nothing"], ("MINERVA_KILLS", 1000)),
     ),
     (
         "cache-posix",
         Source::Test(
-            &["--package", "minerva-fs", "--test", "fs", "posix::", "differential::", "databases::"],
+            &["--package", "minerva-fs", "--test", "fs"],
+            &["posix::", "differential::", "databases::"],
             ("MINERVA_OPERATIONS", 1_000_000),
         ),
     ),
@@ -190,8 +187,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 }
 
 fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
-    if let Source::Test(arguments, (variable, tries)) = source {
-        return proved(id, arguments, (variable, cases.unwrap_or(*tries)));
+    if let Source::Test(arguments, filters, (variable, tries)) = source {
+        return proved(id, arguments, filters, (variable, cases.unwrap_or(*tries)));
     }
     if let Source::Structure = source {
         return figure_structure::lines();
@@ -256,8 +253,8 @@ fn pass_on(errors: ChildStderr) -> String {
 }
 
 /// A figure that tests prove: how many promises were broken, and what the tests measured beside it.
-fn proved(id: &str, arguments: &[&str], tries: (&str, u32)) -> Result<Vec<Line>> {
-    let Proof { holds, detail, measured } = proof::run(arguments, tries)?;
+fn proved(id: &str, arguments: &[&str], filters: &[&str], tries: (&str, u32)) -> Result<Vec<Line>> {
+    let Proof { holds, detail, measured } = proof::run(arguments, filters, tries)?;
     let unit = "promises broken".to_owned();
     let promises =
         Line { id: id.to_owned(), value: u32::from(!holds).into(), unit, goal: BROKEN_GOAL.into(), met: holds, detail };

@@ -19,12 +19,31 @@ pub(crate) struct Proof {
     pub(crate) measured: Vec<String>,
 }
 
-/// Runs `cargo test --release` with `arguments`; `tries` is how often they try, in the environment variable of that name.
-pub(crate) fn run(arguments: &[&str], (variable, tries): (&str, u32)) -> Result<Proof> {
-    let mut command = cargo();
-    command.args(["test", "--quiet", "--release"]).args(arguments).args(["--", "--nocapture"]);
+impl Proof {
+    /// What several show together. All of it holds only if each does.
+    fn together(proofs: Vec<Self>) -> Self {
+        let holds = !proofs.is_empty() && proofs.iter().all(|proof| proof.holds);
+        let details: Vec<&str> =
+            proofs.iter().map(|proof| proof.detail.as_str()).filter(|text| !text.is_empty()).collect();
+        let detail = details.join("; ");
+        Self { holds, detail, measured: proofs.into_iter().flat_map(|proof| proof.measured).collect() }
+    }
+}
+
+/// Runs `cargo test --release` with `arguments`, once with each filter, as the harness does not say which of several matched none;
+/// `tries` is how often they try, in the environment variable of that name.
+pub(crate) fn run(arguments: &[&str], filters: &[&str], (variable, tries): (&str, u32)) -> Result<Proof> {
     // Other cases than those of every test run.
     let seed = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    let proofs: Result<Vec<Proof>> =
+        filters.iter().map(|filter| run_one(arguments, filter, (variable, tries), seed)).collect();
+    let proof = Proof::together(proofs?);
+    Ok(Proof { detail: format!("tried {tries} times, seed {seed}; {}", proof.detail), ..proof })
+}
+
+fn run_one(arguments: &[&str], filter: &str, (variable, tries): (&str, u32), seed: u64) -> Result<Proof> {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--release"]).args(arguments).args(["--", "--nocapture", filter]);
     command.env(variable, tries.to_string()).env("PROPTEST_RNG_SEED", seed.to_string());
     let line = display(&command);
     eprintln!("> {line}");
@@ -45,19 +64,18 @@ pub(crate) fn run(arguments: &[&str], (variable, tries): (&str, u32)) -> Result<
     });
     let output = tests.wait_with_output().with_context(|| format!("wait for `{line}`"))?;
     let errors = told.and_then(|thread| thread.join().ok()).unwrap_or_default();
-    let proof = judge(output.status.success(), &String::from_utf8_lossy(&output.stdout), &errors);
-    Ok(Proof { detail: format!("tried {tries} times, seed {seed}; {}", proof.detail), ..proof })
+    Ok(judge(filter, output.status.success(), &String::from_utf8_lossy(&output.stdout), &errors))
 }
 
-/// What the tests' standard output and error show.
-fn judge(succeeded: bool, output: &str, errors: &str) -> Proof {
+/// What the standard output and error of the tests of a filter show.
+fn judge(filter: &str, succeeded: bool, output: &str, errors: &str) -> Proof {
     let skipped: Vec<&str> = output.lines().chain(errors.lines()).filter_map(skips::reason).collect();
     let said = |line: &&str| !line.is_empty() && !line.starts_with("running ");
     let told: Vec<&str> = output.lines().map(|line| line.trim_start_matches('.').trim()).filter(said).collect();
     let (measured, told): (Vec<&str>, Vec<&str>) = told.into_iter().partition(|line| line.starts_with('{'));
     let (holds, detail) = match (succeeded, skipped.as_slice(), passed(output)) {
         (false, ..) => (false, format!("the tests failed: {}", told.join("; "))),
-        (true, [], 0) => (false, "no test ran: the filter matches none".to_owned()),
+        (true, [], 0) => (false, format!("no test ran: the filter `{filter}` matches none")),
         (true, [], _) => (true, told.join("; ")),
         (true, skipped, _) => (false, format!("skipped: {}", skipped.join("; "))),
     };
@@ -75,7 +93,7 @@ fn passed(output: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::judge;
+    use super::{Proof, judge};
 
     const PASSED: &str =
         "\nrunning 1 test\n.0 lost\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 9 filtered out\n";
@@ -95,15 +113,26 @@ mod tests {
             (true, format!("{NONE}{PASSED}"), "", true, "0 lost"),
         ];
         for (succeeded, output, errors, holds, part) in table {
-            let proof = judge(succeeded, &output, errors);
+            let proof = judge("lost", succeeded, &output, errors);
             assert_eq!(proof.holds, holds, "{output} {errors}");
             assert!(proof.detail.contains(part), "{}", proof.detail);
         }
     }
+
+    #[test]
+    fn each_of_several_filters_has_to_match() {
+        let proof = |output: &&str| judge("posix::", true, output, "");
+        let together = |outputs: &[&str]| Proof::together(outputs.iter().map(proof).collect());
+        assert!(together(&[PASSED, PASSED]).holds);
+        let half = together(&[PASSED, NONE]);
+        assert!(!half.holds && half.detail.contains("0 lost") && half.detail.contains("`posix::` matches none"));
+        assert!(!together(&[]).holds);
+    }
+
     #[test]
     fn what_tests_measure_is_told_apart_from_what_they_say() {
         let line = r#"{"id":"deadlines","value":2.5}"#;
-        let proof = judge(true, &PASSED.replace(".0 lost", &format!(".{line}\n0 lost")), "");
+        let proof = judge("lost", true, &PASSED.replace(".0 lost", &format!(".{line}\n0 lost")), "");
         assert_eq!(proof.measured, [line]);
         assert!(proof.holds && proof.detail.contains("0 lost") && !proof.detail.contains("2.5"), "{}", proof.detail);
     }

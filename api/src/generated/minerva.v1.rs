@@ -1972,9 +1972,40 @@ pub struct Slice {
     /// `observe`, `shadow` or `enforce`: only in the last the shares stand in the kernel.
     #[prost(string, tag = "6")]
     pub mode: ::prost::alloc::string::String,
+    /// The operator's groups of which days ahead are forecast.
+    #[prost(message, repeated, tag = "7")]
+    pub groups: ::prost::alloc::vec::Vec<Group>,
+}
+/// All tenants of an operator's group together.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Group {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "2")]
+    pub ahead: ::prost::alloc::vec::Vec<LoadAhead>,
+}
+/// What a disk or a group is expected to do within a day or a week, in all.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LoadAhead {
+    /// `day` or `week`.
+    #[prost(string, tag = "1")]
+    pub horizon: ::prost::alloc::string::String,
+    /// Both ends of an interval are its value until enough days, or weeks, came.
+    #[prost(message, optional, tag = "2")]
+    pub read_bytes: ::core::option::Option<Interval>,
+    #[prost(message, optional, tag = "3")]
+    pub write_bytes: ::core::option::Option<Interval>,
+    /// As that of `LoadForecast`.
+    #[prost(double, tag = "4")]
+    pub skill: f64,
+    /// Days that were scored.
+    #[prost(uint32, tag = "5")]
+    pub days_scored: u32,
 }
 #[derive(serde::Serialize)]
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Device {
     /// `MAJ:MIN`.
     #[prost(string, tag = "1")]
@@ -2004,6 +2035,9 @@ pub struct Device {
     /// Bytes a second that no tenant accounts for.
     #[prost(uint64, tag = "11")]
     pub unattributed_bytes_per_second: u64,
+    /// The day and the week ahead; empty where they are not forecast.
+    #[prost(message, repeated, tag = "12")]
+    pub ahead: ::prost::alloc::vec::Vec<LoadAhead>,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2097,6 +2131,9 @@ pub struct Forecast {
     /// How long ago it was made.
     #[prost(uint64, tag = "7")]
     pub age_ns: u64,
+    /// It is a naive forecast: there is no model yet, or the models did worse, and `skill` says how they did.
+    #[prost(bool, tag = "8")]
+    pub naive: bool,
 }
 /// An expected value, and where the true one lies with the stated probability.
 #[derive(serde::Serialize)]
@@ -2259,6 +2296,26 @@ pub struct LoadForecast {
     pub write_bytes: ::core::option::Option<Interval>,
     #[prost(message, optional, tag = "9")]
     pub discard_bytes: ::core::option::Option<Interval>,
+    /// The models that the forecast is made of.
+    #[prost(message, repeated, tag = "10")]
+    pub models: ::prost::alloc::vec::Vec<DayModel>,
+}
+/// A model of the days ahead.
+#[derive(serde::Serialize)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DayModel {
+    /// In words.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Of what: `reads` or `writes`.
+    #[prost(string, tag = "2")]
+    pub of: ::prost::alloc::string::String,
+    /// Its part in the forecast, 0 to 1. 0: it does worse than the better of what was a day and a week ago, or no day was scored.
+    #[prost(double, tag = "3")]
+    pub weight: f64,
+    /// Its mean symmetric error of whole days ahead; absent before its first scored day.
+    #[prost(double, optional, tag = "4")]
+    pub error_percent: ::core::option::Option<f64>,
 }
 /// What is expected of a bin, in bytes a second, and the free space at its end.
 #[derive(serde::Serialize)]

@@ -83,10 +83,10 @@ pub(crate) enum Command {
         /// Test it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk
         #[arg(long)]
         probe: bool,
-        /// Compare elevators here: two heavy readers beside a light one under each. Nothing is written to the disk
+        /// Compare elevators, weights and caps here: two heavy readers beside a light one under each. Nothing is written to the disk
         #[arg(long, conflicts_with = "probe")]
         compare: bool,
-        /// Let the comparison try the other elevators as well, and then put the present one back, with its settings and weights
+        /// Let the comparison try the other elevators as well, and BFQ with other settings, and then put all back, with its weights
         #[arg(long, requires = "compare")]
         change_elevator: bool,
         /// Rounds of the comparison

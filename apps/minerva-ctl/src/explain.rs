@@ -20,6 +20,8 @@ enum Line<'a> {
     Explanation(&'a v1::Explanation),
     /// What it is expected to do on one disk now.
     Forecast { tenant: &'a str, device: &'a str, device_name: &'a str, forecast: &'a v1::Forecast },
+    /// What a disk that it uses, or its group, is expected to do within a day or a week.
+    Ahead { of: &'a str, ahead: &'a v1::LoadAhead },
     /// There is no share to explain.
     Nothing { tenant: &'a str, message: &'a str },
 }
@@ -79,7 +81,11 @@ fn as_it_is<'a>(slice: &'a v1::Slice, tenant: &'a v1::Tenant) -> Vec<Line<'a>> {
         let (device, device_name) = (used.device.as_str(), disk_name::of(slice, &used.device));
         used.forecasts.iter().map(move |forecast| Line::Forecast { tenant: name, device, device_name, forecast })
     });
-    part.chain(forecasts).collect()
+    let disks = slice.devices.iter().filter(|disk| tenant.uses.iter().any(|used| used.device == disk.number));
+    let disks = disks.flat_map(|disk| disk.ahead.iter().map(|ahead| Line::Ahead { of: &disk.name, ahead }));
+    let group = slice.groups.iter().filter(|group| group.name == tenant.group);
+    let group = group.flat_map(|group| group.ahead.iter().map(|ahead| Line::Ahead { of: &group.name, ahead }));
+    part.chain(forecasts).chain(disks).chain(group).collect()
 }
 
 fn words(line: &Line<'_>) -> String {
@@ -88,6 +94,7 @@ fn words(line: &Line<'_>) -> String {
         Line::Forecast { tenant, device_name, forecast, .. } => {
             format!("{tenant} on {device_name}, expected: {}\n", forecast::sentence(forecast))
         }
+        Line::Ahead { of, ahead } => format!("{of} as a whole, expected: {}\n", forecast::sentence_ahead(ahead)),
         Line::Explanation(explanation) => page(explanation),
         Line::Nothing { message, .. } => format!("{message}\n"),
     }
@@ -127,6 +134,16 @@ mod tests {
         let foreseen = serde_json::to_value(&lines[0]).expect("an object");
         assert_eq!((foreseen["kind"].as_str(), foreseen["device"].as_str()), (Some("forecast"), Some("8:0")));
         assert_eq!(foreseen["device_name"].as_str(), Some("sda"));
+        let day = v1::LoadAhead { horizon: "day".to_owned(), ..v1::LoadAhead::default() };
+        let slice = v1::Slice {
+            devices: vec![v1::Device { ahead: vec![day.clone()], ..slice.devices[0].clone() }],
+            groups: ["web", "mail"].map(|name| v1::Group { name: name.to_owned(), ahead: vec![day.clone()] }).into(),
+            ..v1::Slice::default()
+        };
+        let tenant = v1::Tenant { group: "web".to_owned(), ..tenant };
+        let wholes: String = super::as_it_is(&slice, &tenant)[2..].iter().map(super::words).collect();
+        let expected = "as a whole, expected: next day: reads nothing, writes nothing, skill not measured yet";
+        assert_eq!(wholes, format!("sda {expected}\nweb {expected}\n"), "its disk and its group, and no other");
         let nothing = line(Line::Nothing { tenant: "copy", message: "why" });
         assert_eq!((nothing["kind"].as_str(), nothing["message"].as_str()), (Some("nothing"), Some("why")));
     }

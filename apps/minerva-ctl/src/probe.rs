@@ -3,13 +3,13 @@
 //! of them under a cap of a quarter of what it got, and its two rates are compared. Nothing is written to the disk.
 
 use crate::output::{self, CommandStatus};
-use crate::probe_groups::{ProbeGroups, weight, write_group};
+use crate::probe_groups::{ProbeGroups, cap, weight, write_group};
 use crate::probe_reader::ReaderJob;
 use anyhow::bail;
 use minerva_actuate::suitability;
 use minerva_config::Config;
 use minerva_linux_observe::Roots;
-use minerva_model::{BackEnd, Device, DeviceId, KnobFile};
+use minerva_model::{BackEnd, Device, KnobFile};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -147,9 +147,9 @@ fn prove(
             eprintln!("two readers on {}, for {} s freely and then with a cap", device.name, duration.as_secs_f64());
             let free = race((file, &|_| None))?;
             let rate = (free[1] as f64 / duration.as_secs_f64()) as u64;
-            let cap = (rate / CAP_DIVISOR).max(CAP_BYTES_PER_SECOND_MIN);
-            let capped = race((file, &|index| (index == 1).then(|| self::cap(file, device.id, cap))))?;
-            Ok((rate as f64 / cap as f64, [free[1], capped[1]]))
+            let most = (rate / CAP_DIVISOR).max(CAP_BYTES_PER_SECOND_MIN);
+            let capped = race((file, &|index| (index == 1).then(|| cap(file, device.id, most))))?;
+            Ok((rate as f64 / most as f64, [free[1], capped[1]]))
         }
     }
 }
@@ -170,12 +170,4 @@ fn page(probed: &Probed) -> String {
         rate(probed.bytes[0]),
         rate(probed.bytes[1])
     )
-}
-
-/// The text that caps reads in a group of the probe's own, and the one that undoes it.
-fn cap(file: KnobFile, device: DeviceId, bytes_per_second: u64) -> [String; 2] {
-    match file {
-        KnobFile::IoMax => [format!("{device} rbps={bytes_per_second}"), format!("{device} rbps=max")],
-        _ => [format!("{device} {bytes_per_second}"), format!("{device} 0")],
-    }
 }

@@ -159,6 +159,14 @@ pub(crate) fn weight(file: KnobFile, weight: u32) -> [String; 2] {
     [format!("{prefix}{weight}"), format!("{prefix}100")]
 }
 
+/// The text that caps reads in a group of the probe's own, and the one that undoes it.
+pub(crate) fn cap(file: KnobFile, device: DeviceId, bytes_per_second: u64) -> [String; 2] {
+    match file {
+        KnobFile::IoMax => [format!("{device} rbps={bytes_per_second}"), format!("{device} rbps=max")],
+        _ => [format!("{device} {bytes_per_second}"), format!("{device} 0")],
+    }
+}
+
 fn perform(writer: &mut Writer, write: &KnobWrite) -> anyhow::Result<()> {
     match writer.write(write) {
         Outcome::Text(_) => Ok(()),

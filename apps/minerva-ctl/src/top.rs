@@ -26,7 +26,7 @@ const KEY_PERIOD: Duration = Duration::from_millis(50);
 const WIDTH_ONCE: u16 = 160;
 
 /// Lines at the foot for the selected line in full.
-const FOOT_LINES: u16 = 7;
+const FOOT_LINES: u16 = 9;
 
 /// Shows slices until `q` is pressed, or one; with `d` guests' disks instead.
 pub(crate) async fn run(
@@ -138,7 +138,7 @@ fn pressed() -> anyhow::Result<Pressed> {
 
 /// One frame as text, high enough for everything.
 fn frame_text(slice: &v1::Slice) -> anyhow::Result<String> {
-    let lines = slice.devices.len() + uses(slice).len() + 5;
+    let lines = slice.devices.len() + slice.groups.len() + uses(slice).len() + 5;
     let height = u16::try_from(lines).unwrap_or(u16::MAX);
     let mut terminal = ratatui::Terminal::new(TestBackend::new(WIDTH_ONCE, height)).context("failed to lay out")?;
     terminal.draw(|frame| draw(frame, slice, None)).context("failed to draw")?;
@@ -162,7 +162,7 @@ fn draw(frame: &mut Frame<'_>, slice: &v1::Slice, selected: Option<usize>) {
     let foot = if selected.is_some() && !uses.is_empty() { FOOT_LINES } else { 0 };
     let areas = Layout::vertical([
         Constraint::Length(1),
-        Constraint::Length(lines(slice.devices.len())),
+        Constraint::Length(lines(slice.devices.len() + slice.groups.len())),
         Constraint::Min(2),
         Constraint::Length(foot),
     ])
@@ -174,6 +174,7 @@ fn draw(frame: &mut Frame<'_>, slice: &v1::Slice, selected: Option<usize>) {
     frame.render_stateful_widget(tenant_table(slice, &uses), areas[2], &mut state);
     if let Some((tenant, used)) = selected.filter(|_| foot > 0).and_then(|index| uses.get(index)) {
         let disk = slice.devices.iter().find(|device| device.number == used.device);
+        let group = slice.groups.iter().find(|group| group.name == tenant.group);
         let part = tenant.part.as_ref().map_or_else(String::new, |part| format!(": {}", part::full(part)));
         let guest = match tenant.guest_name.as_str() {
             "" => String::new(),
@@ -183,10 +184,17 @@ fn draw(frame: &mut Frame<'_>, slice: &v1::Slice, selected: Option<usize>) {
             Line::styled(format!("{} ({}, {}{guest}){part}", tenant.name, tenant.kind, tenant.cgroup), bold),
             Line::raw(if used.why.is_empty() { "nothing was decided about it" } else { &used.why }),
             Line::raw(used.forecasts.iter().map(forecast::sentence).collect::<Vec<_>>().join("; ")),
-            Line::raw(disk.map_or_else(String::new, |disk| format!("{}: {}", disk.name, disk.reason))),
+            Line::raw(disk.map_or_else(String::new, |disk| in_full(&disk.name, Some(&disk.reason), &disk.ahead))),
+            Line::raw(group.map_or_else(String::new, |group| in_full(&group.name, None, &group.ahead))),
         ];
         frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), areas[3]);
     }
+}
+
+/// A disk or a group, with its day and its week ahead.
+fn in_full(name: &str, reason: Option<&str>, ahead: &[v1::LoadAhead]) -> String {
+    let ahead = ahead.iter().map(forecast::sentence_ahead);
+    format!("{name}: {}", reason.map(str::to_owned).into_iter().chain(ahead).collect::<Vec<_>>().join("; "))
 }
 
 fn title(slice: &v1::Slice, live: bool) -> String {
@@ -223,13 +231,19 @@ fn disk_table(slice: &v1::Slice) -> Table<'_> {
             right(rate(device.write_bytes_per_second)),
             right(span(device.read_latency_ns)),
             right(span(device.write_latency_ns)),
+            right(forecast::brief_ahead(&device.ahead)),
             Cell::new(device.reason.as_str()),
         ])
     });
-    let widths = [12, 11, 6, 6, 11, 11, 9, 9].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
-    let numbers = ["ACTIVE", "BUSY", "READ", "WRITE", "READ LAT", "WRITE LAT"].map(right);
+    let groups = slice.groups.iter().map(|group| {
+        let name = [Cell::new(group.name.as_str()), Cell::new("group")];
+        let ahead = right(forecast::brief_ahead(&group.ahead));
+        Row::new(name.into_iter().chain(std::iter::repeat_n(Cell::new(""), 6)).chain([ahead]))
+    });
+    let widths = [12, 11, 6, 6, 11, 11, 9, 9, 15].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
+    let numbers = ["ACTIVE", "BUSY", "READ", "WRITE", "READ LAT", "WRITE LAT", "DAY AHEAD SKILL"].map(right);
     let head = [Cell::new("DISK"), Cell::new("BACK END")].into_iter().chain(numbers).chain([Cell::new("REASON")]);
-    Table::new(rows, widths.collect::<Vec<_>>()).header(header(head))
+    Table::new(rows.chain(groups), widths.collect::<Vec<_>>()).header(header(head))
 }
 
 fn tenant_table<'a>(slice: &'a v1::Slice, uses: &[(&'a v1::Tenant, &'a v1::Use)]) -> Table<'a> {
@@ -294,11 +308,20 @@ mod tests {
             ..v1::Use::default()
         };
         let tenant = |name: &str, used| v1::Tenant { name: name.to_owned(), uses: vec![used], ..v1::Tenant::default() };
-        let device = v1::Device { number: "7:0".to_owned(), name: "loop0".to_owned(), ..v1::Device::default() };
+        let day = v1::LoadAhead {
+            horizon: "day".to_owned(),
+            read_bytes: Some(v1::Interval { value: 42e9, ..v1::Interval::default() }),
+            skill: 0.5,
+            ..v1::LoadAhead::default()
+        };
+        let group = v1::Group { name: "web".to_owned(), ahead: vec![day.clone()] };
+        let (number, name, ahead) = ("7:0".to_owned(), "loop0".to_owned(), vec![day]);
+        let device = v1::Device { number, name, ahead, ..v1::Device::default() };
         let part = v1::Part { level: "idle".to_owned(), ..v1::Part::default() };
         let slice = v1::Slice {
             number: 7,
             devices: vec![device],
+            groups: vec![group],
             tenants: vec![
                 tenant("sparing", used(0, 100)),
                 v1::Tenant { part: Some(part), ..tenant("heavy", used(22_400_000, 4)) },
@@ -312,5 +335,10 @@ mod tests {
         assert!(text.contains("loop0"), "{text}");
         assert!(text.contains("4    3.00 GB  0.25 idle       100 * fennel (group 9)"), "{text}");
         assert!(text.contains("observe: nothing is decided"), "{text}");
+        let foreseen: Vec<&str> = text.lines().filter(|line| line.contains("42.00 GB  0.50")).collect();
+        assert!(
+            matches!(foreseen[..], [disk, group] if disk.starts_with("loop0") && group.starts_with("web")),
+            "{text}"
+        );
     }
 }

@@ -55,7 +55,11 @@ fn every_model_is_judged_on_a_table_and_a_cycle_is_seen() {
         .filter(|score| score["horizon"] == "next step")
         .map(|score| score["model"].as_str().unwrap())
         .collect();
-    assert_eq!(models.len(), 9, "{models:?}");
+    assert_eq!(models.len(), 10, "{models:?}");
+    for (horizon, model) in [("next step", "ridge"), ("next 15 steps", "boosted trees")] {
+        let score = find(&scores, horizon, model);
+        assert!(score["mase"].as_f64().unwrap() < 1.0, "{score}");
+    }
     let burg = find(&scores, "next 15 steps", "autoregression, Burg");
     assert!(burg["mase"].as_f64().unwrap() < 0.5, "{burg}");
     assert!(burg["busy_hit_rate_percent"].as_f64().unwrap() > 90.0, "{burg}");
@@ -240,6 +244,36 @@ fn a_parquet_file_is_a_table_too() {
     let output = evaluate(&file, &["--json", "--time", "time_ms"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(find(&scores(&output), "next step", "autoregression, Burg")["forecasts"].as_u64().unwrap() > 300);
+}
+
+/// Sessions of a hundred or a thousand megabytes in turns, with a pause after each that ends it.
+#[test]
+fn sessions_are_told_in_their_first_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("sessions.csv");
+    let mut text = "time,rate\n".to_owned();
+    for second in 0..3_000_u64 {
+        let (session, at) = (second / 30, second % 30);
+        let size = if session % 2 == 0 { 100e6 } else { 1e9 };
+        writeln!(text, "{},{}", 1_700_000_000 + second, if at < 10 { size / 10.0 } else { 0.0 }).unwrap();
+    }
+    std::fs::write(&file, text).unwrap();
+    let output = evaluate(&file, &["--json"]);
+    let scores = scores(&output);
+    let model = find(&scores, "session", "model of sessions");
+    assert!(model["forecasts"].as_u64().unwrap() > 80, "{model}");
+    assert!(model["mase"].as_f64().unwrap() < 0.5, "the first step tells which it is: {model}");
+    let few = evaluate_cycle(&directory);
+    assert!(few.iter().any(|score| score["horizon"] == "session" && score["forecasts"] == 0), "{few:?}");
+}
+
+/// Of a cycle without pauses.
+fn evaluate_cycle(directory: &tempfile::TempDir) -> Vec<Value> {
+    let file = directory.path().join("cycle.csv");
+    let mut text = "time,rate\n".to_owned();
+    (0..200).for_each(|second| writeln!(text, "{},{}", 1_700_000_000 + second, cycle(second)).unwrap());
+    std::fs::write(&file, text).unwrap();
+    scores(&evaluate(&file, &["--json"]))
 }
 
 /// A disk, a tenant that reads on it in cycles, and what a daemon is told of both, second by second.

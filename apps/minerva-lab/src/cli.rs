@@ -495,6 +495,12 @@ pub(crate) struct UndoBitesArguments {
     /// Measure these back ends only: bfq, bfq-v1, iocost, max, throttle-v1. Those of the other cgroup version are measured in a guest.
     #[arg(long, value_delimiter = ',')]
     pub(crate) back_end: Vec<String>,
+    /// What makes the daemon put everything back: it ends, its mode becomes `shadow`, or a rule excludes the tenants.
+    #[arg(long, value_delimiter = ',', default_value = "end", value_parser = ["end", "mode", "exclusion"])]
+    pub(crate) by: Vec<String>,
+    /// Rounds; the medians count.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: u32,
     /// Seconds of each of the windows before, during and after.
     #[arg(long, default_value_t = 12)]
     pub(crate) seconds: u64,

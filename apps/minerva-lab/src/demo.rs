@@ -41,9 +41,11 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let foreseen = draw_like(Scene::together(scale), DEMO_SEED);
     let mut scenes = vec![Scene::noisy_neighbour(scale), foreseen.scene];
     scenes.retain(|scene| arguments.scene.is_empty() || arguments.scene.contains(&scene.name));
-    let runs_each = if arguments.equal_only { 1 } else { 3 };
-    let estimate = estimate(&scenes, &arguments.profile, runs_each, daemon.is_some());
-    eprintln!("disk {}, work scaled by {scale}, {} runs{estimate}", arguments.profile, scenes.len() * runs_each);
+    let counts: Vec<usize> =
+        scenes.iter().map(|scene| steerings(scene, arguments, daemon.as_deref(), Path::new("")).len()).collect();
+    let estimate = estimate(&scenes, &arguments.profile, &counts, daemon.is_some());
+    let count: usize = counts.iter().sum();
+    eprintln!("disk {}, work scaled by {scale}, {count} runs{estimate}", arguments.profile);
     let learnt = tempfile::tempdir().context("failed to create a folder for the daemon's models")?;
     let mut runs = Vec::new();
     for scene in &scenes {
@@ -75,8 +77,8 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who steers in a scene: nobody, then in the first what a host does on which nobody changed anything, in the second who only reacts,
-/// then Minerva.
+/// Who steers in a scene: nobody, then what a host does on which nobody changed anything, in the second scene also who only reacts, then
+/// Minerva.
 fn steerings(scene: &Scene, arguments: &DemoArguments, daemon: Option<&Path>, learnt: &Path) -> Vec<Box<dyn Steering>> {
     let kernel = || -> Box<dyn Steering> {
         let (name, elevator) = ("kernel".to_owned(), "bfq".to_owned());
@@ -87,6 +89,7 @@ fn steerings(scene: &Scene, arguments: &DemoArguments, daemon: Option<&Path>, le
         (None, None) => {}
         (None, Some(weights)) => steerings.extend([kernel(), Box::new(FixedWeights(weights.clone()))]),
         (Some(daemon), _) if scene.name == FORESEEN => {
+            steerings.push(kernel());
             steerings.extend([worth::Arm::Fennel, worth::Arm::Forecasts].map(|arm| arm.steering(daemon, Some(learnt))));
         }
         (Some(daemon), _) => {
@@ -114,12 +117,13 @@ fn learn(hour: &Hour, daemon: &Path, learnt: &Path, stage: &Stage<'_>) -> anyhow
     Ok(())
 }
 
-/// How long all runs take together, where that is known.
-fn estimate(scenes: &[Scene], profile: &str, runs_each: usize, learns: bool) -> String {
-    let once: Option<f64> = scenes.iter().map(|scene| scene.estimate_s(profile)).sum();
+/// How long all runs take together, so many of each scene, where that is known.
+fn estimate(scenes: &[Scene], profile: &str, counts: &[usize], learns: bool) -> String {
+    let of_scene = |(scene, count): (&Scene, &usize)| Some(scene.estimate_s(profile)? * *count as f64);
+    let runs: Option<f64> = scenes.iter().zip(counts).map(of_scene).sum();
     let learnt = scenes.iter().find(|scene| learns && scene.name == FORESEEN);
     let learning_s = learnt.map_or(0.0, |scene| HOUR_S * scene.scale / SCALE_DEFAULT);
-    once.map_or_else(String::new, |seconds| match seconds * runs_each as f64 + learning_s {
+    runs.map_or_else(String::new, |seconds| match seconds + learning_s {
         all if all < 90.0 => format!(", about {all:.0} s in all"),
         all => format!(", about {:.0} minutes in all", all / 60.0),
     })
@@ -185,9 +189,9 @@ mod tests {
     #[test]
     fn the_time_it_takes_is_told_where_it_is_known() {
         let scenes = [Scene::noisy_neighbour(SCALE_DEFAULT), Scene::together(SCALE_DEFAULT)];
-        assert_eq!(estimate(&scenes, "sata7200-80g", 2, false), ", about 3 minutes in all");
-        assert_eq!(estimate(&scenes, "sata7200-80g", 3, true), ", about 7 minutes in all");
-        assert_eq!(estimate(&scenes[..1], "sata7200-80g", 1, false), ", about 49 s in all");
-        assert_eq!(estimate(&scenes, "sata-ssd", 2, true), "");
+        assert_eq!(estimate(&scenes, "sata7200-80g", &[2, 2], false), ", about 3 minutes in all");
+        assert_eq!(estimate(&scenes, "sata7200-80g", &[3, 4], true), ", about 8 minutes in all");
+        assert_eq!(estimate(&scenes[..1], "sata7200-80g", &[1], false), ", about 49 s in all");
+        assert_eq!(estimate(&scenes, "sata-ssd", &[2, 2], true), "");
     }
 }

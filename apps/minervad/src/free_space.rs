@@ -1,20 +1,34 @@
 //! Free space of disks, looked at by a thread of its own: a file system that does not answer delays nobody else.
 
-use minerva_linux_observe::{Roots, free_bytes_by_disk};
-use minerva_model::{DeviceId, DeviceSpace, Sample};
+use minerva_linux_observe::{FreeSpaceAsker, FreeSpaceRound, Roots, SilentFileSystem};
+use minerva_model::{DeviceId, DeviceSpace, Finding, FindingKind, Sample};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// From one look to the next: several in each bin of ten minutes.
 const PERIOD: Duration = Duration::from_secs(60);
-
-type Found = Arc<Mutex<BTreeMap<DeviceId, u64>>>;
+/// After so many rounds without an answer an operator should know.
+const SILENT_ROUNDS: u32 = 3;
 
 /// What the thread found since it was last asked.
 #[derive(Debug, Default)]
+struct Found {
+    free: BTreeMap<DeviceId, u64>,
+    findings: Vec<Finding>,
+}
+
+impl Found {
+    fn take(&mut self, round: FreeSpaceRound) {
+        self.free = round.by_disk;
+        self.findings.extend(round.silent.iter().filter(|silent| silent.rounds == SILENT_ROUNDS).map(finding));
+    }
+}
+
+/// See the file's documentation.
+#[derive(Debug, Default)]
 pub(crate) struct FreeSpace {
-    found: Found,
+    found: Arc<Mutex<Found>>,
 }
 
 impl FreeSpace {
@@ -22,13 +36,13 @@ impl FreeSpace {
     pub(crate) fn watch(roots: Roots) -> Self {
         let watch = Self::default();
         let found = Arc::downgrade(&watch.found);
+        let mut asker = FreeSpaceAsker::default();
+        // Ends with the daemon's interest, which is held only while something is put there.
         let look = move || {
-            // Ends with the daemon's interest.
-            while let Some(found) = found.upgrade() {
-                if let Ok(free) = free_bytes_by_disk(&roots) {
-                    *found.lock().unwrap_or_else(PoisonError::into_inner) = free;
+            while found.strong_count() > 0 {
+                if let (Ok(round), Some(found)) = (asker.round(&roots), found.upgrade()) {
+                    found.lock().unwrap_or_else(PoisonError::into_inner).take(round);
                 }
-                drop(found);
                 std::thread::sleep(PERIOD);
             }
         };
@@ -38,10 +52,15 @@ impl FreeSpace {
         watch
     }
 
+    /// File systems of which it was found since the last time that they do not answer.
+    pub(crate) fn silent(&self) -> Vec<Finding> {
+        std::mem::take(&mut self.found.lock().unwrap_or_else(PoisonError::into_inner).findings)
+    }
+
     /// Adds what was found since the last time to a sample.
     pub(crate) fn add_to(&self, sample: &mut Sample) {
         // Held by the thread for no longer than it takes to put a map there.
-        let found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
+        let found = std::mem::take(&mut self.found.lock().unwrap_or_else(PoisonError::into_inner).free);
         for (device, free) in found {
             match sample.spaces.binary_search_by_key(&device, |space| space.device) {
                 Ok(index) => sample.spaces[index].free_bytes = Some(free),
@@ -54,16 +73,41 @@ impl FreeSpace {
     }
 }
 
+fn finding(silent: &SilentFileSystem) -> Finding {
+    let SilentFileSystem { mount_point, device, .. } = silent;
+    let message = format!(
+        "the file system at {mount_point} has not said for {SILENT_ROUNDS} minutes how much space is free; the free space of its disk is \
+         unknown until it does; see in the kernel's log whether its disk is gone"
+    );
+    Finding { kind: FindingKind::FileSystemSilent, device: Some(*device), tenant: None, message }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::FreeSpace;
-    use minerva_model::{DeviceId, DeviceSpace, Sample};
+    use super::{FreeSpace, SILENT_ROUNDS};
+    use minerva_linux_observe::{FreeSpaceRound, SilentFileSystem};
+    use minerva_model::{DeviceId, DeviceSpace, FindingKind, Sample};
+
+    #[test]
+    fn a_file_system_that_does_not_answer_for_minutes_is_found_once() {
+        let watch = FreeSpace::default();
+        let found = |rounds| {
+            let device = DeviceId { major: 8, minor: 0 };
+            let silent = vec![SilentFileSystem { mount_point: "/data".to_owned(), device, rounds }];
+            let round = FreeSpaceRound { silent, ..FreeSpaceRound::default() };
+            watch.found.lock().expect("not poisoned").take(round);
+            watch.silent()
+        };
+        let findings: Vec<_> = (1..=SILENT_ROUNDS + 2).flat_map(found).collect();
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].kind == FindingKind::FileSystemSilent && findings[0].message.contains("/data"));
+    }
 
     #[test]
     fn what_was_found_is_told_once_and_in_order() {
         let watch = FreeSpace::default();
         let disk = |minor| DeviceId { major: 8, minor };
-        watch.found.lock().expect("not poisoned").extend([(disk(0), 5), (disk(2), 7)]);
+        watch.found.lock().expect("not poisoned").free.extend([(disk(0), 5), (disk(2), 7)]);
         let discards = DeviceSpace { device: disk(2), discarded_bytes: Some(1), free_bytes: None };
         let mut sample = Sample { spaces: vec![discards], ..Sample::default() };
         watch.add_to(&mut sample);

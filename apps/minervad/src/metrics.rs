@@ -3,7 +3,7 @@
 //! Cardinality is bounded: labels are disks, the operator's groups, kinds of findings and outcomes, never tenants. What a single tenant does is
 //! in `minerva-ctl top` and `explain`.
 
-use minerva_model::FindingKind;
+use minerva_model::{FindingKind, LoadSum};
 use minerva_store_thread::StoreMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -37,6 +37,16 @@ pub(crate) struct LoadLabels {
     pub(crate) kind: &'static str,
     pub(crate) name: String,
     pub(crate) horizon: &'static str,
+}
+
+/// Labels of one end of an interval: those of [`LoadLabels`], `direction`: `read` or `write`, and `end`: `lower` or `upper`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct LoadEndLabels {
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) horizon: &'static str,
+    pub(crate) direction: &'static str,
+    pub(crate) end: &'static str,
 }
 
 /// Label `outcome`.
@@ -82,10 +92,12 @@ pub(crate) struct Metrics {
     pub(crate) level_claims: Gauge,
     pub(crate) forecasts: Family<HorizonLabel, Gauge>,
     pub(crate) forecasts_skilled: Family<HorizonLabel, Gauge>,
+    pub(crate) forecasts_naive: Family<HorizonLabel, Gauge>,
     pub(crate) forecast_skill: Family<HorizonLabel, Ratio>,
     pub(crate) forecast_intervals: Family<OutcomeLabel, Counter>,
     pub(crate) device_forecast: Family<DeviceLabel, Ratio>,
     pub(crate) load_forecast: Family<LoadLabels, Ratio>,
+    pub(crate) load_forecast_interval: Family<LoadEndLabels, Ratio>,
     pub(crate) load_forecast_skill: Family<LoadLabels, Ratio>,
 }
 
@@ -118,10 +130,12 @@ impl Metrics {
             level_claims: Gauge::default(),
             forecasts: Family::default(),
             forecasts_skilled: Family::default(),
+            forecasts_naive: Family::default(),
             forecast_skill: Family::default(),
             forecast_intervals: Family::default(),
             device_forecast: Family::default(),
             load_forecast: Family::default(),
+            load_forecast_interval: Family::default(),
             load_forecast_skill: Family::default(),
         };
         // A counter that appears only with its first failure cannot be alerted on: show the zeros from the start.
@@ -179,6 +193,8 @@ impl Metrics {
         registry.register("forecasts", "Forecasts that stand, by horizon", self.forecasts.clone());
         let text = "Forecasts that stand and are surely better than every naive one, by horizon";
         registry.register("forecasts_skilled", text, self.forecasts_skilled.clone());
+        let text = "Forecasts that stand and are naive ones, as there is no model yet or models did worse, by horizon";
+        registry.register("forecasts_naive", text, self.forecasts_naive.clone());
         let text = "Mean skill of the forecasts that stand, by horizon: 1 is perfect, 0 no better than naive";
         registry.register("forecast_skill_ratio", text, self.forecast_skill.clone());
         let text = "Intervals around forecasts of a slice, by whether what came was within: 80 of 100 are to hold";
@@ -187,8 +203,41 @@ impl Metrics {
         registry.register("device_forecast_bytes", text, self.device_forecast.clone());
         let text = "Bytes that a disk or a group is expected to transfer in the next day or week";
         registry.register("load_forecast_bytes", text, self.load_forecast.clone());
+        let text =
+            "Ends of the intervals of those forecasts, once enough days or weeks came: 80 of 100 are to be within";
+        registry.register("load_forecast_interval_bytes", text, self.load_forecast_interval.clone());
         let text = "Skill of those forecasts: 1 is perfect, 0 no better than naive ones";
         registry.register("load_forecast_skill_ratio", text, self.load_forecast_skill.clone());
+    }
+
+    /// Sets the gauges of the day or the week ahead of a disk or a group.
+    pub(crate) fn load_foreseen(&self, labels: &LoadLabels, sum: LoadSum, skill: f64) {
+        self.load_forecast.get_or_create(labels).set(f64::from(sum.read.value) + f64::from(sum.written.value));
+        self.load_forecast_skill.get_or_create(labels).set(skill);
+        for (direction, of) in [("read", sum.read), ("write", sum.written)] {
+            for (end, value) in [("lower", of.lower), ("upper", of.upper)] {
+                let LoadLabels { kind, name, horizon } = labels.clone();
+                let labels = LoadEndLabels { kind, name, horizon, direction, end };
+                if of.lower < of.upper {
+                    self.load_forecast_interval.get_or_create(&labels).set(value.into());
+                } else {
+                    self.load_forecast_interval.remove(&labels);
+                }
+            }
+        }
+    }
+
+    /// A disk or a group whose days ahead were foreseen is gone, and its gauges with it.
+    pub(crate) fn load_gone(&self, kind: &'static str, name: &str) {
+        for horizon in ["day", "week"] {
+            let labels = LoadLabels { kind, name: name.to_owned(), horizon };
+            self.load_forecast.remove(&labels);
+            self.load_forecast_skill.remove(&labels);
+            for (direction, end) in [("read", "lower"), ("read", "upper"), ("write", "lower"), ("write", "upper")] {
+                let name = name.to_owned();
+                self.load_forecast_interval.remove(&LoadEndLabels { kind, name, horizon, direction, end });
+            }
+        }
     }
 
     /// Counts one interval.
@@ -234,7 +283,7 @@ impl Metrics {
 mod tests {
     use super::{DeviceLabel, HorizonLabel, LoadLabels, Metrics};
     use minerva_metrics_server::render;
-    use minerva_model::FindingKind;
+    use minerva_model::{Expectation, FindingKind, LoadSum};
 
     #[test]
     fn zeros_are_shown_before_anything_happened() {
@@ -246,6 +295,30 @@ mod tests {
         assert!(text.contains("# UNIT minerva_slice_duration_seconds seconds"), "{text}");
         assert!(text.ends_with("# EOF\n"), "{text}");
         assert_eq!(metrics.writes_total(), 1);
+    }
+
+    /// A day whose bytes read have an interval, and those written not yet.
+    fn sum() -> LoadSum {
+        let of = |value, lower, upper| Expectation { value, lower, upper };
+        LoadSum { read: of(7e9, 5e9, 8e9), written: of(1e9, 1e9, 1e9), ..LoadSum::default() }
+    }
+
+    #[test]
+    fn the_bytes_of_a_day_are_its_sum_with_its_interval_and_go_with_the_disk() {
+        let (metrics, registry) = Metrics::new("shadow");
+        let label = |name: &str| LoadLabels { kind: "device", name: name.to_owned(), horizon: "day" };
+        metrics.load_foreseen(&label("sda"), sum(), 0.5);
+        metrics.load_foreseen(&label("sdb"), sum(), 0.5);
+        let shown = || render(&registry).expect("a string takes everything");
+        let text = shown();
+        let day = r#"kind="device",name="sda",horizon="day""#;
+        assert!(text.contains(&format!("minerva_load_forecast_bytes{{{day}}} 8000000000.0")), "{text}");
+        let end = |end: &str| format!("minerva_load_forecast_interval_bytes{{{day},{end}}}");
+        assert!(text.contains(&format!("{} 8000000000.0", end(r#"direction="read",end="upper""#))), "{text}");
+        assert!(!text.contains(r#"direction="write""#), "what has no interval yet shows none: {text}");
+        metrics.load_gone("device", "sda");
+        let text = shown();
+        assert!(!text.contains("sda") && text.contains("sdb"), "{text}");
     }
 
     #[test]
@@ -262,15 +335,15 @@ mod tests {
         let label = HorizonLabel { horizon: "pattern" };
         metrics.forecasts.get_or_create(&label).set(1);
         metrics.forecasts_skilled.get_or_create(&label).set(1);
+        metrics.forecasts_naive.get_or_create(&label).set(1);
         metrics.forecast_skill.get_or_create(&label).set(1.0);
         let label = LoadLabels { kind: "device", name: "sda".to_owned(), horizon: "day" };
-        metrics.load_forecast.get_or_create(&label).set(1.0);
-        metrics.load_forecast_skill.get_or_create(&label).set(1.0);
+        metrics.load_foreseen(&label, sum(), 0.5);
         let text = render(&registry).expect("a string takes everything");
         let handbook = include_str!("../../../docs/operator.md");
         let names = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next());
         let names: Vec<&str> = names.collect();
-        assert!(names.len() == 32, "{names:?}");
+        assert!(names.len() == 34, "{names:?}");
         for name in names {
             assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
         }

@@ -129,6 +129,7 @@ impl Driver {
         }
         self.look_at_servers(started);
         self.watch.hidden().iter().for_each(|finding| self.found(finding));
+        self.watch.silent().iter().for_each(|finding| self.found(finding));
         self.memory.look_for_store();
         self.recall_unread();
         self.review_claims();

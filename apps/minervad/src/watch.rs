@@ -45,6 +45,11 @@ impl Watch {
         self.scope.hidden(self.observer.hidden())
     }
 
+    /// File systems that do not answer, told once each time.
+    pub(crate) fn silent(&self) -> Vec<Finding> {
+        self.free_space.silent()
+    }
+
     /// Reads the counters; with `usage` also what tenants use besides the disk.
     pub(crate) fn sample(&mut self, usage: bool) -> Sample {
         self.observer.want_usage(usage);

@@ -41,6 +41,7 @@ mod tests {
             write_bytes: Interval::default(),
             busy_permille: 1_000,
             skill,
+            is_naive: false,
             made_at: Nanos::SECOND,
         }
     }

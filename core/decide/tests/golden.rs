@@ -212,7 +212,8 @@ impl Script {
             let read_bytes = Interval { value, lower: value / 2.0, upper: value * 2.0, coverage_permille: 800 };
             let write_bytes = Interval::default();
             let (busy_permille, made_at) = (1_000, self.now);
-            Forecast { tenant, device, horizon, read_bytes, write_bytes, busy_permille, skill, made_at }
+            let is_naive = false;
+            Forecast { tenant, device, horizon, read_bytes, write_bytes, busy_permille, skill, is_naive, made_at }
         };
         let [sessions, slices, phases] = &self.foreseen;
         let sessions = sessions.iter().map(|word| forecast(parsed(word), Horizon::Session));

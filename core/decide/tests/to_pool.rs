@@ -95,6 +95,7 @@ fn foreseen(busy_permille: u32, skill: f64) -> Grant {
         write_bytes: none,
         busy_permille,
         skill,
+        is_naive: false,
         made_at: Nanos::SECOND,
     };
     let outlook = Outlook::new(vec![of(1), of(2)]);

@@ -6,6 +6,7 @@
 use crate::days_ahead::DaysAhead;
 use crate::family::family;
 use crate::readings::{Ended, Readings};
+use minerva_forecast::load::LoadMember;
 use minerva_forecast::{Family, Forecaster, ForecasterSettings, SliceTime, TenantOutlook};
 use minerva_model::{
     Burst, DeviceId, Effect, Finding, FindingKind, FittedModel, ForecastMode, ForecastSettings, LoadOf, ModelKind,
@@ -70,6 +71,8 @@ impl Forecasts {
         self.forecaster.set_between(settings.next_slice_between);
         self.forecaster.set_declared_at_beginning(settings.declared_at_beginning);
         self.forecaster.set_by_order(settings.sessions_by_order);
+        self.forecaster.set_lesser_skill(settings.lesser_skill_counts);
+        self.days_ahead.loads_mut().set_lesser_skill(settings.lesser_skill_counts);
         self.forecaster.set_sessions_by_last(settings.sessions == SessionSource::Last);
         let unwanted: Vec<TenantId> =
             self.tenants.keys().copied().filter(|id| self.mode(*id) == ForecastMode::Off).collect();
@@ -194,6 +197,11 @@ impl Forecasts {
         self.days_ahead.loads().past(of)
     }
 
+    /// Which models speak of the reads and of the writes of a disk or a group.
+    pub(crate) fn members(&self, of: &LoadOf) -> [Vec<LoadMember>; 2] {
+        self.days_ahead.loads().members(of)
+    }
+
     /// What is foreseen of one pair, second by second.
     pub(crate) fn of(&self, tenant: TenantId, device: DeviceId) -> Option<TenantOutlook> {
         self.forecaster.outlook((tenant, device))
@@ -215,7 +223,7 @@ impl Forecasts {
                 device: None,
                 tenant: None,
                 message: format!(
-                    "the model {} of an earlier run is not used: {damaged}. It is learnt anew; nothing is to be done.",
+                    "the model {} of an earlier run is not used: {damaged}. A new one is learnt; there is nothing you have to do.",
                     model.kind.as_str()
                 ),
             }),

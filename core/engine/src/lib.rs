@@ -32,6 +32,7 @@ pub use background::BackgroundPlanning;
 pub use minerva_background::{Plan, PlannedSlot, QueueOverTime, Shortage, Span, WorkView};
 pub use minerva_decide::{JobOnDisk, JobView, KnownJob};
 pub use minerva_forecast::TenantOutlook;
+pub use minerva_forecast::load::LoadMember;
 pub use minerva_forecast::tenant::{RateForecast, SessionClass};
 pub use snapshot::SnapshotError;
 

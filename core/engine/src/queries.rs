@@ -5,6 +5,7 @@ use crate::background::BackgroundPlanning;
 use minerva_background::WorkView;
 use minerva_decide::{ContractsView, JobView, KnownJob};
 use minerva_forecast::TenantOutlook;
+use minerva_forecast::load::LoadMember;
 use minerva_model::{
     BackEnd, Decision, DeviceId, DiskCalibration, ForecastMode, LoadOf, Mode, Nanos, Outlook, Protection, Signals,
     TenantId,
@@ -102,6 +103,11 @@ impl Engine {
     /// oldest first, at most a week.
     pub fn load_past(&self, of: &LoadOf) -> Vec<f64> {
         self.forecasts.past(of)
+    }
+
+    /// Which models speak of the reads and of the writes of a disk or a group in its forecast of days.
+    pub fn load_members(&self, of: &LoadOf) -> [Vec<LoadMember>; 2] {
+        self.forecasts.members(of)
     }
 
     /// What one pair is expected to do, slice by slice; nothing if nothing is known of it.

@@ -2,7 +2,7 @@
 
 use minerva_forecast::tenant::{Reading, Usage};
 use minerva_forecast::{Family, Forecaster, Key};
-use minerva_model::{AgentReport, DeviceId, Nanos, Signals, TenantId, UsageSignals};
+use minerva_model::{AgentReport, DeviceId, Nanos, Signals, TenantId};
 use serde::{Deserialize, Serialize};
 
 /// A slice that ended.
@@ -79,7 +79,7 @@ impl Readings {
                 let reading = Reading {
                     elapsed_seconds: ended.elapsed.as_secs_f64(),
                     wall_seconds,
-                    usage: Some(usage(used)),
+                    usage: Some(Usage::from(used)),
                     declared_bytes: declared_by(signals, used.tenant),
                     ..Reading::default()
                 };
@@ -132,22 +132,7 @@ impl Readings {
 
 fn usage_of(signals: &Signals, tenant: TenantId) -> Option<Usage> {
     let index = signals.usage.binary_search_by_key(&tenant, |row| row.tenant).ok()?;
-    Some(usage(&signals.usage[index]))
-}
-
-fn usage(row: &UsageSignals) -> Usage {
-    // A first look has no length, and says nothing of rates.
-    let per_second = |amount: u64| {
-        if row.elapsed == Nanos::ZERO { 0.0 } else { amount as f64 / row.elapsed.as_secs_f64() }
-    };
-    Usage {
-        cpus: per_second(row.cpu_ns) / 1e9,
-        memory_bytes: row.memory_bytes as f64,
-        network_bytes_per_second: per_second(row.network_bytes.unwrap_or(0)),
-        open_files: row.open_files as f64,
-        open_sockets: row.open_sockets as f64,
-        open_file_bytes: row.open_file_bytes as f64,
-    }
+    Some(Usage::from(&signals.usage[index]))
 }
 
 /// What is left of the files that a tenant says it has open. The rest of what an agent says is left out: it would be learnt from for

@@ -58,6 +58,10 @@ pub struct ForecasterSettings {
     /// its skill against the best naive forecast.
     #[serde(default)]
     pub by_order: bool,
+    /// Of reads and writes together the smaller skill is told, but for a part that hardly adds to the bytes. Otherwise, as by earlier
+    /// versions, a skill of exactly 0 is passed over.
+    #[serde(default)]
+    pub lesser_skill: bool,
 }
 
 impl Default for ForecasterSettings {
@@ -79,6 +83,7 @@ impl Default for ForecasterSettings {
             steps: 1_500,
             parts: 2,
             by_order: true,
+            lesser_skill: true,
         }
     }
 }
@@ -175,6 +180,11 @@ impl Forecaster {
         self.settings.by_order = by_order;
     }
 
+    /// See [`ForecasterSettings::lesser_skill`].
+    pub fn set_lesser_skill(&mut self, lesser_skill: bool) {
+        self.settings.lesser_skill = lesser_skill;
+    }
+
     /// From now on a session is taken to transfer what the last of its like did, in place of what the model says: what forecasts are
     /// measured against.
     pub fn set_sessions_by_last(&mut self, by_last: bool) {
@@ -255,7 +265,8 @@ impl Forecaster {
     }
 
     fn made(&self, at: Nanos, slice: Nanos) -> Made {
-        Made { at, seconds: slice.as_secs_f64(), ahead: self.settings.ahead(), by_order: self.settings.by_order }
+        let ForecasterSettings { by_order, lesser_skill, .. } = self.settings;
+        Made { at, seconds: slice.as_secs_f64(), ahead: self.settings.ahead(), by_order, lesser_skill }
     }
 
     /// Whether anything is known of the tenant on the disk.

@@ -44,6 +44,8 @@ pub enum FindingKind {
     SpaceMayRunOut,
     /// A setting of a disk was switched by what its tenants do.
     Switched,
+    /// A file system does not say how much space is free.
+    FileSystemSilent,
     /// A disk is steered through iocost by a model that nobody measured.
     NotCalibrated,
 }
@@ -70,6 +72,7 @@ impl FindingKind {
             Self::Oversubscribed => "oversubscribed",
             Self::SpaceMayRunOut => "space-may-run-out",
             Self::Switched => "switched",
+            Self::FileSystemSilent => "file-system-silent",
             Self::NotCalibrated => "not-calibrated",
         }
     }

@@ -79,6 +79,10 @@ pub struct Forecast {
     /// size is foreseen, of which 1 is all, and 0 what is foreseen without knowing the tenant
     /// ([`crate::ForecastSettings::sessions_by_order`]).
     pub skill: f64,
+    /// It is a naive forecast: there is no model yet, or the models did worse, and [`Self::skill`] says how they did. Earlier versions did
+    /// not say so.
+    #[serde(default)]
+    pub is_naive: bool,
     /// When it was made, by which it goes stale.
     pub made_at: Nanos,
 }
@@ -236,6 +240,7 @@ mod tests {
             write_bytes: Interval::default(),
             busy_permille: 1_000,
             skill: 0.5,
+            is_naive: false,
             made_at: Nanos::ZERO,
         }
     }

@@ -31,7 +31,7 @@ pub use kill::{Bounds, EffectResult, KillPlan, KillResult, ReadStore, kill_resto
 pub use makespan::{MakespanJob, MakespanPlan, MakespanRound, MakespanRun, alike_jobs, makespan, mixed_jobs};
 pub use rise::{RisePlan, RiseResult, rise};
 pub use store_rows::StoreRows;
-pub use undo::{UndoPlan, UndoResult, undo_bites};
+pub use undo::{UndoBy, UndoPlan, UndoResult, undo_bites};
 pub use vm::{
     Record, VmArm, VmGuest, VmKept, VmPlan, VmProgress, VmPromise, VmReader, VmRun, VmTagged, VmWaited, inversions,
     judge_contract, judge_tags, proportion_error, run_vms,

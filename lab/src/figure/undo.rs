@@ -1,4 +1,5 @@
-//! Whether an undo bites: what two equal readers get before the daemon's first write, under it, and after it put everything back.
+//! Whether an undo bites: what two equal readers get before the daemon's first write, under it, and after it put everything back,
+//! because it ends or because it is told to leave them alone.
 
 use super::race::{equal_reader, wait_until};
 use crate::clock::boottime;
@@ -9,7 +10,7 @@ use crate::figure::SHARES;
 use crate::scene::{Calibrated, Directory};
 use crate::workload::bytes_at;
 use crate::workload::{CgroupParent, Progress, Worker, WorkerProgram};
-use minerva_model::{BackEnd, DeviceId, Nanos};
+use minerva_model::{BackEnd, DeviceId, Mode, Nanos};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,9 +32,36 @@ const IOCOST_MODEL: &str =
 /// What the operator says the disk delivers where shares become caps: less than the two read without, so that caps hold them.
 const CAPPED_BANDWIDTH: &str = "4MB";
 
+/// Why the daemon puts everything back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndoBy {
+    /// It ends.
+    End,
+    /// Its mode becomes `shadow`, by a reload.
+    Mode,
+    /// A rule excludes both tenants, by a reload: they are tenants no more.
+    Exclusion,
+}
+
+impl UndoBy {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::End, Self::Mode, Self::Exclusion];
+
+    /// As it is asked for.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::End => "end",
+            Self::Mode => "mode",
+            Self::Exclusion => "exclusion",
+        }
+    }
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct UndoPlan {
+    /// What has the daemon put everything back.
+    pub by: UndoBy,
     /// Through which back end the daemon steers.
     pub back_end: BackEnd,
     /// The emulated disk's profile.
@@ -51,7 +79,7 @@ pub struct UndoResult {
     pub before: [f64; 2],
     /// While it steered.
     pub during: [f64; 2],
-    /// After it ended.
+    /// After it put everything back.
     pub after: [f64; 2],
 }
 
@@ -80,16 +108,15 @@ pub fn undo_bites(plan: &UndoPlan, program: &WorkerProgram, interrupted: &Atomic
         .then(|| Calibrated::new(disk.info().id, &parent, IOCOST_MODEL))
         .transpose()?;
     let directory = Directory::create(Path::new(RUNTIME_DIRECTORY).join(format!("undo-{}", std::process::id())))?;
-    let further = further(plan.back_end, &disk, &parent);
-    let config = DaemonConfig {
+    let config = |exclude| DaemonConfig {
         directory: directory.path(),
         slice_ms: SLICE_MS,
         parent: &parent,
         disk: disk.info(),
         guard: true,
-        further,
+        further: further(plan.back_end, &disk, &parent, exclude),
     };
-    config.write()?;
+    config(false).write()?;
     let mut readers = Vec::new();
     for (index, group) in groups.iter().enumerate() {
         readers.push(Worker::spawn(program, &equal_reader(&disk, NAMES[index], index as u64, 2), Some(group))?);
@@ -102,16 +129,37 @@ pub fn undo_bites(plan: &UndoPlan, program: &WorkerProgram, interrupted: &Atomic
     let during = wait(boottime(), JUDGED)?;
     wait(during, plan.window)?;
     daemon.check()?;
-    let status = daemon.end()?;
-    if !status.success() {
-        return Err(LabError::Controller { program: plan.daemon.display().to_string(), message: status.to_string() });
-    }
+    let daemon = match plan.by {
+        UndoBy::End => {
+            end(daemon, plan)?;
+            None
+        }
+        UndoBy::Mode => {
+            config(false).write_in(Mode::Shadow)?;
+            daemon.reload()?;
+            Some(daemon)
+        }
+        UndoBy::Exclusion => {
+            config(true).write()?;
+            daemon.reload()?;
+            Some(daemon)
+        }
+    };
     let after = wait(boottime(), SETTLE)?;
     wait(after, plan.window)?;
+    daemon.map_or(Ok(()), |daemon| end(daemon, plan))?;
     readers.iter_mut().for_each(Worker::stop);
     let progress = readers.into_iter().map(|reader| Ok(reader.wait()?.progress)).collect::<Result<Vec<_>>>()?;
     let rates = |start| [0, 1].map(|index| rate(&progress[index], start, plan.window));
     Ok(UndoResult { before: rates(before), during: rates(during), after: rates(after) })
+}
+
+fn end(daemon: Daemon, plan: &UndoPlan) -> Result<()> {
+    let status = daemon.end()?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(LabError::Controller { program: plan.daemon.display().to_string(), message: status.to_string() })
 }
 
 /// A disk with the elevator that the back end wants.
@@ -134,10 +182,11 @@ fn rate(progress: &[Progress], start: Nanos, window: Nanos) -> f64 {
 }
 
 /// What the daemon is told of the disk and its two tenants.
-fn further(back_end: BackEnd, disk: &Disk, parent: &CgroupParent) -> String {
+fn further(back_end: BackEnd, disk: &Disk, parent: &CgroupParent, exclude: bool) -> String {
     let rules = NAMES.iter().zip(SHARES).map(|(name, share)| {
         let pattern = quoted(&format!("{}/{name}", parent.relative_path()));
-        format!("\n[[rules]]\npattern = {pattern}\nname = {}\nweight_percent = {share}\n", quoted(name))
+        let name = quoted(name);
+        format!("\n[[rules]]\npattern = {pattern}\nname = {name}\nweight_percent = {share}\nexclude = {exclude}\n")
     });
     let mut device =
         format!("{QUICK}\n[devices.{}]\nback_end = {}\n", disk.info().kernel_name, quoted(back_end.as_str()));

@@ -17,6 +17,7 @@ mod result;
 mod run;
 mod steering;
 mod table;
+mod weights;
 mod words;
 
 pub use arm::Arm;

@@ -6,7 +6,7 @@ use minerva_model::Nanos;
 use serde::Serialize;
 
 /// Width of a bin of the series.
-const BIN: Nanos = Nanos::from_millis(250);
+pub(super) const BIN: Nanos = Nanos::from_millis(250);
 
 /// One tenant's outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -72,6 +72,8 @@ pub struct RunResult {
     pub phases: Vec<Phase>,
     /// Rates over time.
     pub series: Series,
+    /// For each tenant the weight that the kernel held for it, in the series' bins; none where it looks at no weights.
+    pub weights: Option<Vec<Vec<f64>>>,
 }
 
 impl RunResult {
@@ -90,6 +92,7 @@ impl RunResult {
             disk_mb_per_s: rate(bytes as f64, makespan_s),
             phases: phases(scene, origin, results),
             series: series(origin, end, results),
+            weights: None,
             tenants,
         }
     }

@@ -1,5 +1,7 @@
 //! Plays a scene: a fresh disk, a cgroup and a worker process for each tenant, and a conductor that gives each the word.
 
+use super::result::BIN;
+use super::weights::WeightLog;
 use super::{RunResult, Scene, Steering, SteeringContext, TenantInScene, TenantPlan};
 use crate::clock::boottime;
 use crate::disk::{Disk, DiskSpec, FileSystem, RUNTIME_DIRECTORY};
@@ -58,6 +60,8 @@ pub fn run_scene(
         workers.push(Worker::spawn(stage.program, &job, Some(group))?);
     }
 
+    let names = scene.tenants.iter().map(|plan| plan.name.as_str()).collect();
+    let mut weights = WeightLog::new(&parent, &disk, names, BIN);
     let origin = boottime();
     let mut waiting: Vec<usize> = (0..workers.len()).collect();
     let mut lasting = waiting.clone();
@@ -76,11 +80,13 @@ pub fn run_scene(
         let live = live(scene, &workers, elapsed);
         let left = |(done, all): &(u64, u64)| all.saturating_sub(*done);
         steered.see(&live.bytes.iter().map(left).collect::<Vec<_>>())?;
+        weights.look(elapsed);
         watch(&live);
         std::thread::sleep(BEAT);
     }
     let results = workers.into_iter().map(Worker::wait).collect::<Result<Vec<_>>>()?;
-    Ok(RunResult::new(scene, steering.name(), origin, &results))
+    let result = RunResult::new(scene, steering.name(), origin, &results);
+    Ok(RunResult { weights: weights.into_rows(), ..result })
 }
 
 /// What a run's disk holds, kept in memory for as long as the run lasts.

@@ -6,7 +6,7 @@
 
 use crate::error::{At, LabError, Result};
 use crate::mounts::read_mounts;
-use minerva_model::CgroupVersion;
+use minerva_model::{CgroupVersion, DeviceId};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::fs;
 use std::io;
@@ -99,6 +99,29 @@ impl CgroupParent {
         fs::write(&path, weight.to_string()).at("write", &path)
     }
 
+    /// Which weight the kernel looks at on a disk with this elevator, if it looks at any.
+    pub(crate) fn weight_knob(&self, device: DeviceId, elevator: &str) -> Option<WeightKnob> {
+        if elevator == "bfq" {
+            return Some(WeightKnob::Bfq);
+        }
+        let qos = fs::read_to_string(self.hierarchy.root.join("io.cost.qos")).unwrap_or_default();
+        let is_calibrated = line_of(&qos, device).is_some_and(|line| line.split(' ').any(|word| word == "enable=1"));
+        is_calibrated.then_some(WeightKnob::IoCost)
+    }
+
+    /// The weight that the tenant `name` in it has on a disk.
+    pub(crate) fn weight_of(&self, name: &str, device: DeviceId, knob: WeightKnob) -> Option<f64> {
+        let group = self.path.join(name);
+        // v1 keeps the weights of single disks in a file of their own.
+        let files: &[&str] = match (knob, self.hierarchy.version) {
+            (WeightKnob::IoCost, _) => &["io.weight"],
+            (WeightKnob::Bfq, CgroupVersion::V2) => &["io.bfq.weight"],
+            (WeightKnob::Bfq, _) => &["blkio.bfq.weight_device", "blkio.bfq.weight"],
+        };
+        let mut texts = files.iter().filter_map(|file| fs::read_to_string(group.join(file)).ok());
+        texts.find_map(|text| weight_in(&text, device))
+    }
+
     /// Its path below the root of the hierarchy, without a leading slash: the form operators' rules match.
     pub fn relative_path(&self) -> String {
         let relative = self.path.strip_prefix(&self.hierarchy.root).unwrap_or(&self.path);
@@ -109,6 +132,27 @@ impl CgroupParent {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// A weight that the kernel looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WeightKnob {
+    /// BFQ's.
+    Bfq,
+    /// iocost's.
+    IoCost,
+}
+
+/// What a file of settings by disk says of one, behind the disk's number.
+fn line_of(text: &str, device: DeviceId) -> Option<&str> {
+    let number = device.to_string();
+    text.lines().find_map(|line| line.strip_prefix(number.as_str())?.strip_prefix(' '))
+}
+
+/// The weight of a disk, or the one of all disks.
+fn weight_in(text: &str, device: DeviceId) -> Option<f64> {
+    let of_all = || text.lines().find_map(|line| line.strip_prefix("default ").unwrap_or(line).trim().parse().ok());
+    line_of(text, device).and_then(|weight| weight.trim().parse().ok()).or_else(of_all)
 }
 
 impl Drop for CgroupParent {
@@ -187,8 +231,18 @@ fn owner_of(name: &str) -> Option<Pid> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CgroupParent, blkio_version, owner_of};
-    use minerva_model::CgroupVersion;
+    use super::{CgroupParent, blkio_version, line_of, owner_of, weight_in};
+    use minerva_model::{CgroupVersion, DeviceId};
+
+    #[test]
+    fn a_weight_is_that_of_the_disk_or_of_all_disks() {
+        let device = DeviceId { major: 7, minor: 0 };
+        assert_eq!(weight_in("default 100\n7:0 800\n7:1 5\n", device), Some(800.0));
+        assert_eq!(weight_in("default 100\n7:01 800\n", device), Some(100.0));
+        // v1: one file for single disks, which may hold none, and one that holds a number.
+        assert_eq!((weight_in("", device), weight_in("250\n", device)), (None, Some(250.0)));
+        assert_eq!(line_of("7:0 enable=1 ctrl=user\n", device), Some("enable=1 ctrl=user"));
+    }
 
     #[test]
     fn the_owner_is_in_the_name() {

@@ -25,7 +25,7 @@ pub use perform::{perform, worker_main};
 pub use rests::Rests;
 pub use worker::{Worker, WorkerProgram, WorkerResult};
 
-pub(crate) use cgroup::remove_leftover_cgroups;
+pub(crate) use cgroup::{WeightKnob, remove_leftover_cgroups};
 
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};

@@ -11,6 +11,8 @@ const WEIGHING: &str = "bfq";
 const QUEUE_FILES: [&str; 2] = ["queue/nr_requests", "queue/wbt_lat_usec"];
 /// The elevator's own settings.
 const SETTINGS_DIRECTORY: &str = "queue/iosched";
+/// In milliseconds and, with an ending, in microseconds.
+const SLICE_IDLE: &str = "queue/iosched/slice_idle";
 /// Groups nested deeper than this are not looked at; the kernel's own limit is of the same order.
 const DEPTH_MAX: usize = 64;
 
@@ -19,8 +21,29 @@ pub(crate) fn is_needed_first(file: KnobFile, undo: &str) -> bool {
     file == KnobFile::Elevator && undo == WEIGHING
 }
 
+/// The settings that the kernel changes with this one, as they are.
+pub(crate) fn lost_settings(disk: &OpenTarget, file: KnobFile) -> Vec<(String, String)> {
+    match file {
+        KnobFile::Elevator => queue_settings(disk),
+        // Setting it raises a smaller `slice_idle` to 8 ms, and taking it away does not lower that again (tried on Linux 6.18).
+        KnobFile::BfqStrictGuarantees => {
+            queue_settings(disk).into_iter().filter(|(name, _)| name.starts_with(SLICE_IDLE)).collect()
+        }
+        KnobFile::BfqWeight
+        | KnobFile::BfqV1Weight
+        | KnobFile::BfqV1WeightDevice
+        | KnobFile::IoWeight
+        | KnobFile::IoMax
+        | KnobFile::ThrottleReadBps
+        | KnobFile::ThrottleWriteBps
+        | KnobFile::IoCostQos
+        | KnobFile::BfqLowLatency
+        | KnobFile::ServerWeight => Vec::new(),
+    }
+}
+
 /// The queue's settings as they are: paths below the disk's directory, and texts. Those that cannot be read are not there.
-pub(crate) fn queue_settings(disk: &OpenTarget) -> Vec<(String, String)> {
+fn queue_settings(disk: &OpenTarget) -> Vec<(String, String)> {
     let own = disk.names_in(SETTINGS_DIRECTORY).into_iter().map(|name| format!("{SETTINGS_DIRECTORY}/{name}"));
     let all = QUEUE_FILES.iter().map(|name| (*name).to_owned()).chain(own);
     all.filter_map(|name| Some((disk.read_relative(&name).ok()?.trim().to_owned(), name)))

@@ -54,7 +54,7 @@ pub struct JournalEntry {
     /// Lines of other disks, held by nobody, which the undo clears for a moment: whoever goes on with it writes them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleared: Vec<String>,
-    /// Of an elevator: the queue's other settings, which a change of elevator sets anew, as paths below the disk's directory and texts.
+    /// Of a disk's own setting: those others that the kernel changes with it, as paths below the disk's directory and texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queue: Vec<(String, String)>,
 }
@@ -72,7 +72,6 @@ impl JournalEntry {
     /// What is to be journalled before `request` is performed at `place`, where the knob now reads `before`. The journal
     /// numbers it.
     pub(crate) fn new(place: &OpenTarget, request: &KnobWrite, before: String) -> Self {
-        let is_elevator = request.file == KnobFile::Elevator;
         Self {
             sequence: 0,
             target: request.target.clone(),
@@ -82,7 +81,7 @@ impl JournalEntry {
             undo: request.undo.clone(),
             before,
             cleared: Vec::new(),
-            queue: if is_elevator { elevator::queue_settings(place) } else { Vec::new() },
+            queue: elevator::lost_settings(place, request.file),
         }
     }
 }

@@ -61,7 +61,7 @@ mod tree;
 
 pub use descriptors::DESCRIPTORS_MAX;
 pub use error::ObserveError;
-pub use free_space::free_bytes_by_disk;
+pub use free_space::{FreeSpaceAsker, FreeSpaceRound, SilentFileSystem};
 pub use hidden::HiddenGroups;
 pub use images::GuestDisk;
 pub use machines::{Machines, NoMachine};

@@ -55,9 +55,10 @@ impl FileTurns {
         self.left = FILES_A_SLICE;
     }
 
-    /// The open files of a process that were `before` what they are in `folder`.
-    pub(crate) fn look(&mut self, folder: &Path, before: Files) -> Files {
-        if before.turn == self.turn {
+    /// The open files of a process that were `before` what they are in `folder`. That of a tenant that begins is looked at although it had
+    /// its turn: what it has open now is what it will read.
+    pub(crate) fn look(&mut self, folder: &Path, before: Files, is_beginning: bool) -> Files {
+        if before.turn == self.turn && !is_beginning {
             return count_files(folder, before);
         }
         if self.left == 0 && before.waits < WAITS_MAX {
@@ -65,7 +66,7 @@ impl FileTurns {
             return count_files(folder, Files { waits: before.waits + 1, ..before });
         }
         let Some((directory, counted)) = open_files_of(folder) else { return Files { turn: self.turn, ..before } };
-        if counted > 0 && counted == before.open && before.rests > 0 {
+        if counted > 0 && counted == before.open && before.rests > 0 && !is_beginning {
             return Files { turn: self.turn, waits: 0, rests: before.rests - 1, ..before };
         }
         let (files, looked_at) = look_at_files(&directory, counted);
@@ -184,7 +185,7 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(200));
         for _ in 0..40 {
             turns.begin_slice();
-            files = turns.look(&folder, files);
+            files = turns.look(&folder, files, false);
             looks += u32::from(turns.left < FILES_A_SLICE);
             assert_eq!(files.open, open_files_of(&folder).map_or(0, |(directory, _)| entries_of(directory)));
         }
@@ -194,7 +195,7 @@ mod tests {
         // Another number is no rest.
         let other = Files { open: files.open + 1, ..files };
         turns.begin_slice();
-        turns.look(&folder, other);
+        turns.look(&folder, other, false);
         assert!(turns.left < FILES_A_SLICE);
         child.kill().and_then(|()| child.wait()).unwrap();
     }

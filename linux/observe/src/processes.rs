@@ -1,7 +1,9 @@
 //! What tenants use besides the disk, from `/proc`: for forecasts (Malensek et al. 2016, section 4.1), when somebody wants it.
 //!
-//! Looking at a process costs tens of system calls, so that a slice looks at [`PROCESSES_A_SLICE`] of them: half for tenants
-//! whose counters just moved, the rest for everyone in turns. A tenant is looked at whole or not at all. Cumulative numbers
+//! Looking at a process costs tens of system calls, so that a slice looks at [`PROCESSES_A_SLICE`] of them: first for tenants that begin,
+//! whose counters moved and had not in the slice before, as what they open tells of the session that begins; then for others whose
+//! counters moved; then for those that did something within [`RECENT_ROUNDS`], who may be about to. Of all the others, of whom nothing is
+//! forecast, [`IDLE_PROCESSES`] are looked at, in turns. A tenant is looked at whole or not at all. Cumulative numbers
 //! are summed over processes by their growth, so that they stand still when a process ends and do not fall. A pid that was
 //! given to another process is told by its start time. Open files have turns of their own (`open_files.rs`).
 
@@ -19,6 +21,12 @@ use std::path::{Path, PathBuf};
 
 /// Processes looked at in one slice; one tenant may exceed it.
 const PROCESSES_A_SLICE: usize = 64;
+/// A tenant that did nothing for so many rounds is at rest: a forecaster has forgotten it by then.
+const RECENT_ROUNDS: u64 = 900;
+/// The last of the queues.
+const AT_REST: usize = 2;
+/// Processes of tenants at rest that are looked at in one slice.
+const IDLE_PROCESSES: usize = 4;
 /// Tenants that are looked at in one slice for whether they are QEMU guests: half of them such whose counters just moved.
 const GUESTS_A_SLICE: usize = 16;
 /// A process in the observer's own network namespace is asked again about it once in so many rounds: few ever leave it.
@@ -34,8 +42,12 @@ pub(crate) struct Processes {
     page_bytes: u64,
     own_network: Option<PathBuf>,
     totals: BTreeMap<TenantId, Totals>,
-    /// The last tenant of each of the two queues that had its turn.
-    turns: [TenantId; 2],
+    /// The last tenant of each of the queues that had its turn: of those that moved, did lately, and are at rest.
+    turns: [TenantId; 3],
+    /// The round in which each tenant last moved.
+    moved: BTreeMap<TenantId, u64>,
+    /// Tenants that began and have gone on since, and were not looked at yet.
+    begun: BTreeSet<TenantId>,
     guest_turns: [TenantId; 2],
     file_turns: FileTurns,
     rounds: u64,
@@ -79,7 +91,9 @@ impl Processes {
             page_bytes: rustix::param::page_size() as u64,
             own_network: std::fs::read_link(proc.join("self/ns/net")).ok(),
             totals: BTreeMap::new(),
-            turns: [TenantId(0); 2],
+            turns: [TenantId(0); 3],
+            moved: BTreeMap::new(),
+            begun: BTreeSet::new(),
             guest_turns: [TenantId(0); 2],
             file_turns: FileTurns::default(),
             rounds: 0,
@@ -89,6 +103,8 @@ impl Processes {
     /// Nobody wants to know what tenants use: nothing is kept of it.
     pub(crate) fn forget(&mut self) {
         self.totals.clear();
+        self.moved.clear();
+        self.begun.clear();
     }
 
     /// Tenants that turned out to be QEMU guests, with the guest's name, of as many as the budget allows. Two files each, and nothing
@@ -128,18 +144,31 @@ impl Processes {
         self.totals.retain(|id, _| tenants.contains_key(id));
         self.file_turns.begin_slice();
         self.rounds += 1;
+        self.note_moved(tenants, active);
         let mut round = Round::default();
-        let mut done = BTreeSet::new();
-        let everyone: BTreeSet<TenantId> = tenants.keys().copied().collect();
-        for (queue, members, budget) in [(0, active, PROCESSES_A_SLICE / 2), (1, &everyone, PROCESSES_A_SLICE)] {
-            let mut used = round.processes as usize;
+        let (mut done, mut used) = (BTreeSet::new(), 0);
+        let mut look = |this: &mut Self, id: TenantId, is_beginning: bool| {
+            let Some(known) = tenants.get(&id).filter(|_| done.insert(id)) else { return 0 };
+            this.begun.remove(&id);
+            this.look(root, known, is_beginning, &mut round, reader, skips).max(1)
+        };
+        for id in self.begun.clone() {
+            if used >= PROCESSES_A_SLICE {
+                break;
+            }
+            used += look(self, id, true);
+        }
+        let (recent, at_rest): (BTreeSet<TenantId>, BTreeSet<TenantId>) =
+            tenants.keys().copied().partition(|id| self.moved.contains_key(id));
+        let queues = [(active, PROCESSES_A_SLICE / 2), (&recent, PROCESSES_A_SLICE), (&at_rest, PROCESSES_A_SLICE)];
+        for (queue, (members, budget)) in queues.into_iter().enumerate() {
+            let budget = if queue == AT_REST { budget.min(used + IDLE_PROCESSES) } else { budget };
             for id in in_turns(members.iter().copied(), self.turns[queue]) {
                 if used >= budget {
                     break;
                 }
                 self.turns[queue] = id;
-                let Some(known) = tenants.get(&id).filter(|_| done.insert(id)) else { continue };
-                used += self.look(root, known, &mut round, reader, skips).max(1);
+                used += look(self, id, false);
             }
         }
         round.usage.sort_by_key(|row| row.tenant);
@@ -147,11 +176,24 @@ impl Processes {
         round
     }
 
+    /// Notes who moved in this round, and who of them begins.
+    fn note_moved(&mut self, tenants: &BTreeMap<TenantId, Known>, active: &BTreeSet<TenantId>) {
+        let round = self.rounds;
+        self.begun.retain(|id| active.contains(id));
+        for id in active {
+            if self.moved.insert(*id, round).is_none_or(|last| last + 1 < round) {
+                self.begun.insert(*id);
+            }
+        }
+        self.moved.retain(|id, last| *last + RECENT_ROUNDS > round && tenants.contains_key(id));
+    }
+
     /// Looks at one tenant; the answer is how many processes that were.
     fn look(
         &mut self,
         root: &OwnedFd,
         known: &Known,
+        is_beginning: bool,
         round: &mut Round,
         reader: &mut Reader,
         skips: &mut Skips,
@@ -172,8 +214,8 @@ impl Processes {
         for pid in &pids {
             let folder = self.proc.join(pid.to_string());
             let before = totals.processes.get(pid).copied();
-            let Some((mut last, before)) = self.look_at_process(&folder, *pid, before, &mut usage, reader, skips)
-            else {
+            let seen = (*pid, before, is_beginning);
+            let Some((mut last, before)) = self.look_at_process(&folder, seen, &mut usage, reader, skips) else {
                 continue;
             };
             totals.cpu_ns += last.cpu_ns.saturating_sub(before.cpu_ns);
@@ -203,8 +245,7 @@ impl Processes {
     fn look_at_process(
         &mut self,
         folder: &Path,
-        pid: u32,
-        before: Option<Last>,
+        (pid, before, is_beginning): (u32, Option<Last>, bool),
         usage: &mut TenantUsage,
         reader: &mut Reader,
         skips: &mut Skips,
@@ -233,7 +274,7 @@ impl Processes {
         usage.processes += 1;
         usage.memory_bytes += stat.resident_pages.saturating_mul(self.page_bytes);
         let before = before.filter(|before| before.start_ticks == stat.start_ticks).unwrap_or_default();
-        let files = self.file_turns.look(folder, before.files);
+        let files = self.file_turns.look(folder, before.files, is_beginning);
         usage.open_files += files.open;
         usage.open_sockets += files.sockets;
         usage.open_file_bytes = usage.open_file_bytes.saturating_add(files.bytes);

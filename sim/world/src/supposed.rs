@@ -100,6 +100,7 @@ fn forecast(tenant: TenantId, device: DeviceId, left: f64, skill: f64, made_at: 
         write_bytes: Interval::default(),
         busy_permille: 1_000,
         skill,
+        is_naive: false,
         made_at,
     }
 }

@@ -149,6 +149,7 @@ fn summary(load: &v1::LoadForecast) -> Vec<String> {
         "unique blocks: not known; nothing tells a host which of the blocks that are written are stored already"
             .to_owned(),
     );
+    lines.extend(["reads", "writes"].into_iter().filter_map(|of| models(load, of)));
     lines.push(match load.days_scored {
         0..5 => format!("skill: not measured yet ({} of 5 days)", load.days_scored),
         days => format!(
@@ -157,6 +158,21 @@ fn summary(load: &v1::LoadForecast) -> Vec<String> {
         ),
     });
     lines
+}
+
+/// Which models the forecast of reads or of writes is made of, and how far each was off; nothing before a day was scored.
+fn models(load: &v1::LoadForecast, of: &str) -> Option<String> {
+    let scored = load.models.iter().filter(|model| model.of == of);
+    let scored: Vec<(&v1::DayModel, f64)> = scored.filter_map(|model| Some((model, model.error_percent?))).collect();
+    let is_on = |(model, _): &&(&v1::DayModel, f64)| model.weight > 0.0;
+    let (on, off): (Vec<_>, Vec<_>) = scored.iter().partition(is_on);
+    let on: Vec<String> = on
+        .iter()
+        .map(|(model, error)| format!("{} {:.0} % (error {error:.0} %)", model.name, 100.0 * model.weight))
+        .collect();
+    let off: Vec<String> = off.iter().map(|(model, error)| format!("{} (error {error:.0} %)", model.name)).collect();
+    let off = if off.is_empty() { String::new() } else { format!("; switched off: {}", off.join(", ")) };
+    (!on.is_empty()).then(|| format!("{of} by: {}{off}", on.join(", ")))
 }
 
 #[cfg(test)]
@@ -192,8 +208,33 @@ mod tests {
                 read_bytes: Some(v1::Interval { value: 577.8e9, lower: 5e11, upper: 6.5e11, coverage_permille: 800 }),
                 write_bytes: None,
                 discard_bytes: None,
+                models: Vec::new(),
             }),
         }
+    }
+
+    #[test]
+    fn models_are_told_with_their_weights_and_who_is_switched_off() {
+        let model = |name: &str, weight, error_percent| v1::DayModel {
+            name: name.to_owned(),
+            of: "reads".to_owned(),
+            weight,
+            error_percent,
+        };
+        let mut load = answer().load.expect("as it was made");
+        assert_eq!(super::models(&load, "reads"), None);
+        load.models = vec![
+            model("as a day ago", 0.25, Some(40.0)),
+            model("Holt-Winters", 0.75, Some(21.4)),
+            model("ARMA of a day", 0.0, Some(90.0)),
+        ];
+        load.models.push(model("states of arrival", 0.0, None));
+        let told = super::models(&load, "reads").expect("two speak");
+        assert_eq!(
+            told,
+            "reads by: as a day ago 25 % (error 40 %), Holt-Winters 75 % (error 21 %); switched off: ARMA of a day (error 90 %)"
+        );
+        assert_eq!(super::models(&load, "writes"), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod words;
 
 pub(crate) use days::run as days;
 pub(crate) use evaluate::run as evaluate;
-pub(crate) use words::{brief, sentence};
+pub(crate) use words::{brief, brief_ahead, sentence, sentence_ahead};
 
 use crate::output::{self, CommandStatus};
 use anyhow::Context;
@@ -116,6 +116,7 @@ mod tests {
             write_bytes: Some(interval(0.0, 0.0, 0.0)),
             busy_permille: 1_000,
             skill: 0.66,
+            naive: false,
             mode: "shadow".to_owned(),
             age_ns: 300_000_000,
         };
@@ -162,7 +163,7 @@ mod tests {
                        ● came   ─ expected   ░ interval: 80 of 100 are within
 
             next 15 s: reads 80.0 MB (60.0 MB to 90.0 MB), writes nothing, busy with a probability of 100 %, skill 0.66, not seen by decisions
-            of 9 slices that were forecast 8 lay within their interval
+            of 2 slices that had an interval 2 lay within it
             skill: 1 is perfect, 0 no better than the best naive forecast; below 0.1 nothing is decided by it
 
         "#]].assert_eq(&text(&answer()));

@@ -49,10 +49,12 @@ impl Series {
     /// How many of the slices that are over had an interval, and how many of those lay within it, in words.
     pub(super) fn held(&self) -> Option<String> {
         let pairs = self.points.iter().filter_map(|point| point.came.zip(point.expected));
+        // Both ends are the value until enough came: that is no interval.
+        let pairs = pairs.filter(|(_, [_, lower, upper])| lower < upper);
         let is_within = |(came, [_, lower, upper]): (f64, [f64; 3])| (lower..=upper).contains(&came);
         let held: Vec<bool> = pairs.map(is_within).collect();
         let (count, within) = (held.len(), held.iter().filter(|held| **held).count());
-        (count > 0).then(|| format!("of {count} slices that were forecast {within} lay within their interval"))
+        (count > 0).then(|| format!("of {count} slices that had an interval {within} lay within it"))
     }
 
     /// The latest `past` slices, and all that are to come.

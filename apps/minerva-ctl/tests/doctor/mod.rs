@@ -154,11 +154,14 @@ fn a_comparison_tries_every_elevator_and_puts_all_back() {
 
     let only_this = run(&[]);
     let told = arms(&only_this.stdout);
-    assert_eq!(told, ["bfq", "bfq weighed"], "{}", text(&only_this.stderr));
+    assert_eq!(told, ["bfq low_latency 0", "bfq weighed low_latency 0"], "{}", text(&only_this.stderr));
     let all = run(&["--change-elevator"]);
     let told = arms(&all.stdout);
-    for arm in ["none", "mq-deadline", "bfq", "bfq weighed"] {
-        assert!(told.iter().any(|name| name == arm), "{arm} is not among {told:?}: {}", text(&all.stderr));
+    let settings = ["", " low_latency 0", " strict", " low_latency 0 strict"].map(|more| format!("bfq weighed{more}"));
+    let elevators =
+        ["none", "none capped", "mq-deadline", "mq-deadline capped", "bfq low_latency 0"].map(str::to_owned);
+    for arm in elevators.into_iter().chain(settings) {
+        assert!(told.contains(&arm), "{arm} is not among {told:?}: {}", text(&all.stderr));
     }
     assert_eq!(state(name, &group.0), before);
 
@@ -199,8 +202,14 @@ fn arms(stdout: &[u8]) -> Vec<String> {
         for rate in ["heavy_bytes_per_second", "light_reads_per_second", "light_p99_ns"] {
             assert!(line[rate][0].as_f64() > Some(0.0), "{line}");
         }
-        let weighed = if line["weighed"] == true { " weighed" } else { "" };
-        format!("{}{weighed}", line["elevator"].as_str().expect("a name"))
+        let words = [
+            (line["weighed"] == true, " weighed"),
+            (line["knob"] == "caps", " capped"),
+            (line["low_latency"] == false, " low_latency 0"),
+            (line["strict_guarantees"] == true, " strict"),
+        ];
+        let words = words.into_iter().filter_map(|(is_so, word)| is_so.then_some(word));
+        std::iter::once(line["elevator"].as_str().expect("a name")).chain(words).collect()
     });
     arms.collect()
 }

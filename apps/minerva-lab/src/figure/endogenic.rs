@@ -96,12 +96,11 @@ fn ways(scene: &Scene) -> String {
 
 /// Each tenant that says nothing, by name: it is to lose at most a twentieth, or one turn of the elevator if that is more.
 fn silent(pair: &Pair) -> Vec<Line> {
-    let turns_s = TURN_S * (pair.scene.tenants.len() - 1) as f64;
     let quiet = (0..pair.scene.tenants.len()).filter(|index| pair.scene.tenants[*index].part.is_none());
     let judge = |index: usize| {
         let change = pair.comparison.tenants[index].completion_change_percent;
         let equal_s = pair.equal.tenants[index].completion_s;
-        let most = (turns_s / equal_s.max(1e-3) * 100.0).max(SILENT_MOST);
+        let most = silent_most(equal_s);
         let tenant = &pair.scene.tenants[index];
         let detail = format!(
             "{} ({}), silent, {equal_s:.2} s with equal weights; {}",
@@ -110,6 +109,11 @@ fn silent(pair: &Pair) -> Vec<Line> {
         line(change, "% completion", format!("at most {most:+.0}"), change <= most, detail)
     };
     quiet.map(judge).collect()
+}
+
+/// By how much a silent tenant may take longer that is done after this time with equal weights, in percent.
+fn silent_most(equal_s: f64) -> f64 {
+    (TURN_S / equal_s.max(1e-3) * 100.0).max(SILENT_MOST)
 }
 
 /// Other sizes, orders and numbers of tenants.
@@ -173,4 +177,14 @@ fn range(values: &[f64]) -> String {
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(*value), most.max(*value)));
     format!("{least:.1} to {most:.1}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::silent_most;
+
+    #[test]
+    fn silence_may_cost_a_twentieth_or_one_turn_however_many_others_there_are() {
+        assert_eq!([silent_most(10.0), silent_most(2.5), silent_most(0.5)], [5.0, 5.0, 25.0]);
+    }
 }

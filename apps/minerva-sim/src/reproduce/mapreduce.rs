@@ -13,7 +13,7 @@ const ARMS: [Dealing; 4] =
     [Dealing::By(Arm::Equal), Dealing::By(Arm::History), Dealing::By(Arm::Forecasts), Dealing::JobFirst];
 /// The arm that no steering of disks can be better than.
 const BOUND: usize = 3;
-/// The ingest is to be held back within this time.
+/// The ingest is to be held back within this time, on every disk.
 const DETECTED_S: f64 = 5.0;
 const JOB_GOAL: f64 = 21.0;
 const TASK_GOAL: f64 = 18.0;
@@ -97,9 +97,9 @@ pub(crate) fn figure() -> Vec<Line> {
         ),
         line(
             detected,
-            "ingest held back within 5 s on half of the disks".to_owned(),
-            detected >= 50.0,
-            format!("median {:.0} s after it began", spread(all.iter().map(|run| run[2].detected_median())).0),
+            "ingest held back within 5 s on all disks".to_owned(),
+            detected >= 100.0,
+            format!("part of the disks; median {:.0} s after it began", spread(all.iter().map(|run| run[2].detected_median())).0),
         ),
     ]
 }
@@ -217,10 +217,11 @@ fn besides(all: &[Run]) -> Vec<Beside> {
                 "held back within 5 s on {within:.0} % of the disks, and done {:.1} % later than with equal weights",
                 -gain(2, ingest)
             ),
-            agrees: Some(within >= 50.0 && -gain(2, ingest) <= INGEST_LATER_MAX),
-            explained: Some(true),
-            why: "The ingest's VMs were heavy before, so they start with less. What they lose while the others read, they \
-                  make up for while those count: the ingest is bound by the links and not by the disks.",
+            agrees: Some(within >= 100.0 && -gain(2, ingest) <= INGEST_LATER_MAX),
+            explained: Some(false),
+            why: "The ingest's VMs were heavy before, so on most disks they start with less. On the others one of them still \
+                  has more than half of the weight of some VM of the job. What the ingest loses while the others read, it \
+                  makes up for while those count: it is bound by the links and not by the disks.",
         },
     ]
 }

@@ -3,9 +3,11 @@
 use crate::metrics::LoadLabels;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
+use minerva_engine::LoadMember;
 use minerva_forecast::COVERAGE_PERMILLE;
-use minerva_model::{Expectation, LOAD_BIN, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, Nanos};
+use minerva_model::{Expectation, LOAD_BIN, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, LoadSum, Nanos};
 use minerva_operator_server::call::Ahead;
+use std::collections::BTreeSet;
 
 impl Driver {
     /// What a disk (by kernel name or MAJ:MIN) or a group is expected to do. Nothing if there is neither of the name.
@@ -35,6 +37,7 @@ impl Driver {
                 read_bytes: Some(interval(sum.read)),
                 write_bytes: Some(interval(sum.written)),
                 discard_bytes: Some(interval(sum.discarded)),
+                models: self.day_models(&of),
             }
         });
         Some(v1::ForecastResponse {
@@ -48,27 +51,63 @@ impl Driver {
     }
 
     /// A slice has ended: the gauges of the days ahead are set.
-    pub(crate) fn note_days(&self) {
+    pub(crate) fn note_days(&mut self) {
+        let mut noted = BTreeSet::new();
         for load in self.engine.outlook().loads() {
-            let of = match &load.of {
-                LoadOf::Device(id) => self.devices.get(id).map(|device| device.name.clone()),
-                LoadOf::Group(group) => Some(group.clone()),
+            let (kind, name) = match &load.of {
+                LoadOf::Device(id) => ("device", self.devices.get(id).map(|device| device.name.clone())),
+                LoadOf::Group(group) => ("group", Some(group.clone())),
             };
-            let Some(of) = of else { continue };
-            let kind = if matches!(load.of, LoadOf::Device(_)) { "device" } else { "group" };
-            for (horizon, bins, skill) in
-                [("day", LOAD_BINS_PER_DAY, load.skill_day), ("week", load.bins.len(), load.skill_week)]
-            {
-                let labels = LoadLabels { kind, name: of.clone(), horizon };
-                self.metrics.load_forecast.get_or_create(&labels).set(bytes(load, bins));
-                self.metrics.load_forecast_skill.get_or_create(&labels).set(skill);
+            let Some(name) = name else { continue };
+            for (horizon, sum, skill) in sums(load) {
+                self.metrics.load_foreseen(&LoadLabels { kind, name: name.clone(), horizon }, sum, skill);
             }
+            noted.insert((kind, name));
         }
+        self.foreseen.note_loads(noted, &self.metrics);
+    }
+
+    /// The day and the week ahead of a disk or a group, in all.
+    pub(crate) fn loads_ahead(&self, of: &LoadOf) -> Vec<v1::LoadAhead> {
+        let ahead = |load: &LoadForecast| {
+            let ahead = |(horizon, sum, skill): (&str, LoadSum, f64)| v1::LoadAhead {
+                horizon: horizon.to_owned(),
+                read_bytes: Some(interval(sum.read)),
+                write_bytes: Some(interval(sum.written)),
+                skill,
+                days_scored: load.days_scored,
+            };
+            sums(load).map(ahead).into()
+        };
+        self.engine.outlook().load(of).map(ahead).unwrap_or_default()
+    }
+
+    /// Those of all groups.
+    pub(crate) fn groups_ahead(&self) -> Vec<v1::Group> {
+        let loads = self.engine.outlook().loads().iter();
+        let group = |of: &LoadOf| match of {
+            LoadOf::Group(name) => Some(v1::Group { name: name.clone(), ahead: self.loads_ahead(of) }),
+            LoadOf::Device(_) => None,
+        };
+        loads.filter_map(|load| group(&load.of)).collect()
+    }
+
+    fn day_models(&self, of: &LoadOf) -> Vec<v1::DayModel> {
+        let shown = |(of, members): (&'static str, Vec<LoadMember>)| {
+            members.into_iter().map(move |LoadMember { name, weight, error_percent }| v1::DayModel {
+                name: name.to_owned(),
+                of: of.to_owned(),
+                weight,
+                error_percent,
+            })
+        };
+        ["reads", "writes"].into_iter().zip(self.engine.load_members(of)).flat_map(shown).collect()
     }
 }
 
-fn bytes(load: &LoadForecast, bins: usize) -> f64 {
-    load.bins.iter().take(bins).map(|bin| bin.bytes_per_second() * LOAD_BIN.as_secs_f64()).sum()
+/// Each horizon's sums and skill.
+fn sums(load: &LoadForecast) -> [(&'static str, LoadSum, f64); 2] {
+    [("day", load.day, load.skill_day), ("week", load.week, load.skill_week)]
 }
 
 fn signed(span: Nanos) -> i64 {

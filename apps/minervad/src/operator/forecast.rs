@@ -78,9 +78,11 @@ impl Driver {
         for horizon in HORIZONS {
             let rows = || outlook.forecasts().iter().filter(move |row| row.horizon == horizon);
             let (count, skilled) = (rows().count(), rows().filter(|row| row.skill > 0.0).count());
+            let naive = rows().filter(|row| row.is_naive).count();
             let label = HorizonLabel { horizon: horizon.as_str() };
             self.metrics.forecasts.get_or_create(&label).set(i64::try_from(count).unwrap_or(i64::MAX));
             self.metrics.forecasts_skilled.get_or_create(&label).set(i64::try_from(skilled).unwrap_or(i64::MAX));
+            self.metrics.forecasts_naive.get_or_create(&label).set(i64::try_from(naive).unwrap_or(i64::MAX));
             let skill = rows().map(|row| row.skill).sum::<f64>() / count.max(1) as f64;
             self.metrics.forecast_skill.get_or_create(&label).set(skill);
         }
@@ -102,6 +104,7 @@ fn shown(row: &Forecast, mode: &str, age: Nanos) -> v1::Forecast {
         write_bytes: Some(interval(&row.write_bytes)),
         busy_permille: row.busy_permille,
         skill: row.skill,
+        naive: row.is_naive,
         mode: mode.to_owned(),
         age_ns: age.0,
     }

@@ -3,7 +3,7 @@
 use crate::metrics::Metrics;
 use minerva_api::v1;
 use minerva_model::{DeviceId, Forecast, Horizon, Interval, Nanos, Outlook, Signals, TenantId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Slices that are kept of each pair.
 const SLICES_MAX: usize = 300;
@@ -33,6 +33,8 @@ struct Came {
 #[derive(Debug, Default)]
 pub(crate) struct Foreseen {
     pairs: BTreeMap<Pair, Past>,
+    /// Disks and groups whose days ahead have gauges, each with its label `kind`.
+    loads: BTreeSet<(&'static str, String)>,
 }
 
 impl Foreseen {
@@ -50,7 +52,8 @@ impl Foreseen {
             let past = self.pairs.entry(pair).or_default();
             let seconds = slice.as_secs_f64();
             let expected = past.expected.replace(both(row)).map(|bytes| bytes.map(|end| (end / seconds) as f32));
-            if let Some([_, lower, upper]) = expected {
+            // Both ends are the value until enough came: that is no interval.
+            if let Some([_, lower, upper]) = expected.filter(|[_, lower, upper]| lower < upper) {
                 metrics.interval_held((lower..=upper).contains(&(read + written)));
             }
             if past.slices.len() >= SLICES_MAX {
@@ -58,6 +61,14 @@ impl Foreseen {
             }
             past.slices.push_back(Came { unix_ns, read, written, expected });
         }
+    }
+
+    /// These disks and groups have gauges of their days ahead now; those that had and are gone have them no more.
+    pub(crate) fn note_loads(&mut self, loads: BTreeSet<(&'static str, String)>, metrics: &Metrics) {
+        for (kind, name) in self.loads.difference(&loads) {
+            metrics.load_gone(kind, name);
+        }
+        self.loads = loads;
     }
 
     /// The latest slices of a pair, oldest first.
@@ -111,6 +122,7 @@ mod tests {
             write_bytes: Interval::default(),
             busy_permille: 1_000,
             skill: 0.0,
+            is_naive: false,
             made_at: Nanos::ZERO,
         };
         Outlook::new((0..tenants).map(row).collect())
@@ -147,6 +159,19 @@ mod tests {
             .collect();
         assert_eq!(told, [(1, 300.0, None), (2, 60.0, Some((50.0, 25.0, 100.0))), (3, 0.0, Some((25.0, 12.5, 50.0)))]);
         assert_eq!((metrics.intervals_of("held"), metrics.intervals_of("missed")), (1, 1));
+    }
+
+    #[test]
+    fn a_forecast_without_an_interval_counts_neither_way() {
+        let (metrics, _) = Metrics::new("shadow");
+        let mut foreseen = Foreseen::default();
+        let mut rows = outlook(1, 100.0).forecasts().to_vec();
+        // As of the first twenty slices: both ends are the value.
+        rows[0].read_bytes = Interval { value: 600.0, lower: 600.0, upper: 600.0, coverage_permille: 800 };
+        let outlook = Outlook::new(rows);
+        (0..5).for_each(|at| foreseen.note(at, &signals(600), &outlook, Nanos::from_secs(2), &metrics));
+        assert_eq!((metrics.intervals_of("held"), metrics.intervals_of("missed")), (0, 0));
+        assert_eq!(foreseen.past((TenantId(0), DISK)).len(), 5, "what was expected is shown all the same");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::metrics::DeviceLabel;
 use crate::slice_loop::Driver;
 use crate::tenants::claims::Claims;
 use minerva_api::v1;
-use minerva_model::{DeviceId, DeviceSignals, IoSignals, Mode, Nanos, Tenant};
+use minerva_model::{DeviceId, DeviceSignals, IoSignals, LoadOf, Mode, Nanos, Tenant};
 use minerva_operator_server::audit;
 
 /// Bytes of agents' reports in one answer. A client takes four megabytes, and there are tenants to be shown beside them.
@@ -50,6 +50,7 @@ impl Driver {
                 })
                 .collect(),
             tenants,
+            groups: self.groups_ahead(),
         }
     }
 
@@ -59,6 +60,7 @@ impl Driver {
             name: name.to_owned(),
             back_end: back_end.to_owned(),
             reason: reason.to_owned(),
+            ahead: self.loads_ahead(&LoadOf::Device(id)),
             ..v1::Device::default()
         };
         let rows = &self.engine.signals().devices;

@@ -42,7 +42,8 @@ pub(crate) fn tenant(id: usize) -> Tenant {
 pub(crate) fn forecast(tenant: u64, horizon: Horizon, value: f64, skill: f64, made_at: Nanos) -> Forecast {
     let read_bytes = Interval { value, lower: value / 2.0, upper: value * 2.0, coverage_permille: 800 };
     let (tenant, write_bytes) = (TenantId(tenant), Interval::default());
-    Forecast { tenant, device: DISK, horizon, read_bytes, write_bytes, busy_permille: 1_000, skill, made_at }
+    let (busy_permille, is_naive) = (1_000, false);
+    Forecast { tenant, device: DISK, horizon, read_bytes, write_bytes, busy_permille, skill, is_naive, made_at }
 }
 
 impl Fluid {

@@ -2,7 +2,9 @@
 
 use super::Key;
 use super::SessionOutlook;
+use super::basis::Source;
 use super::tenants::{Tenant, TenantOutlook};
+use crate::online::{counted, of_both, of_both_that_earned};
 use crate::tenant::{AHEAD, Reading, busy_ahead};
 use minerva_model::{Burst, Forecast, Horizon, Interval, Nanos, Phases};
 
@@ -24,6 +26,8 @@ pub(super) struct Made {
     pub(super) ahead: usize,
     /// Of a session what ordering by it is worth is told, in place of its skill.
     pub(super) by_order: bool,
+    /// See [`super::ForecasterSettings::lesser_skill`].
+    pub(super) lesser_skill: bool,
 }
 
 /// Adds a tenant's forecasts within each horizon of which something is known.
@@ -36,7 +40,7 @@ pub(super) fn forecasts(
 ) {
     let Made { at: now, seconds, ahead, .. } = made;
     let (share, rest) = (state.read_share(), 1.0 - state.read_share());
-    let forecast = |horizon, read_bytes, write_bytes, busy: f64, skill| Forecast {
+    let forecast = |horizon, read_bytes, write_bytes, busy: f64, (skill, is_naive)| Forecast {
         tenant,
         device,
         horizon,
@@ -44,6 +48,7 @@ pub(super) fn forecasts(
         write_bytes,
         busy_permille: (busy.clamp(0.0, 1.0) * 1000.0) as u32,
         skill,
+        is_naive,
         made_at: now,
     };
     let next = &outlook.next_slice;
@@ -53,7 +58,8 @@ pub(super) fn forecasts(
             |rates: &Option<crate::tenant::RateForecast>| 1.0 - rates.map_or(0.0, |rates| f64::from(rates.busy[at]));
         1.0 - idle(&outlook.reads) * idle(&outlook.writes)
     };
-    rows.push(forecast(Horizon::NextSlice, of_slice(share), of_slice(rest), busy_next(0), next.skill));
+    let basis = (next.skill, next.source == Source::Naive);
+    rows.push(forecast(Horizon::NextSlice, of_slice(share), of_slice(rest), busy_next(0), basis));
     if let (Some(reads), Some(writes)) = (&outlook.reads, &outlook.writes) {
         let sums = state.rates().each_ref();
         let of = |index: usize, forecast| {
@@ -61,10 +67,12 @@ pub(super) fn forecasts(
             interval(sum, bounds.low, bounds.high, PATTERN_SECONDS / ahead as f64)
         };
         let idle: f64 = (0..ahead).map(|at| 1.0 - busy_next(at)).product();
-        // Of two series the less certain counts, unless there is nothing to foresee of it.
-        let skill =
-            if reads.skill * writes.skill == 0.0 { reads.skill + writes.skill } else { reads.skill.min(writes.skill) };
-        rows.push(forecast(Horizon::Pattern, of(0, reads), of(1, writes), 1.0 - idle, skill));
+        let (read_bytes, write_bytes) = (of(0, reads), of(1, writes));
+        let (may_come, skills) = ([read_bytes.upper, write_bytes.upper], [reads.skill, writes.skill]);
+        let skill = if made.lesser_skill { of_both(may_come, skills) } else { of_both_that_earned(skills) };
+        let counted = counted(may_come).into_iter().zip([reads, writes]);
+        let is_naive = counted.filter(|(counts, _)| *counts).all(|(_, rates)| rates.is_naive);
+        rows.push(forecast(Horizon::Pattern, read_bytes, write_bytes, 1.0 - idle, (skill, is_naive)));
     }
     rows.extend(outlook.session.as_ref().map(|session| of_session((tenant, device), share, session, made)));
 }
@@ -86,6 +94,7 @@ fn of_session((tenant, device): Key, share: f64, session: &SessionOutlook, made:
         write_bytes: of(1.0 - share),
         busy_permille: if session.remaining_bytes > 0.0 { 1_000 } else { 0 },
         skill: if made.by_order { session.ordering } else { session.skill },
+        is_naive: session.is_naive,
         made_at: made.at,
     }
 }

@@ -31,6 +31,8 @@ pub struct SessionOutlook {
     pub high_bytes: f64,
     /// Earned against the best naive forecast of a session's size, 0 to 1; 0 once the session has outgrown what was foreseen.
     pub skill: f64,
+    /// No model speaks: it is what the family's sessions, or the last of them, transferred.
+    pub is_naive: bool,
     /// What ordering sessions by this is worth against forecasts that know nothing of the tenant, 0 to 1; 0 once it has been outgrown.
     pub ordering: f64,
 }
@@ -214,17 +216,22 @@ impl Session {
         let (first, _) = self.first.filter(|_| self.cutter.is_open())?;
         let (attained, _) = self.cutter.progress();
         let foreseen = libm::expm1(first);
-        let by_model = self.remaining_log(row, sessions).map_or((foreseen - attained).max(0.0), libm::expm1);
+        let by_model = self.remaining_log(row, sessions).map(libm::expm1);
+        let is_naive = by_model.is_none();
+        let by_model = by_model.unwrap_or((foreseen - attained).max(0.0));
         // A session that has outgrown what was foreseen of it says so: it is then as long again as it was so far, and nothing is
         // sure (least attained service). So one that looks short and reads for ever sinks.
         let is_outgrown = attained > foreseen;
         let remaining = if is_outgrown { by_model.max(attained) } else { by_model };
-        let interval = sessions.interval.interval(remaining);
+        // It was learnt around first forecasts of whole sessions, of which a part is no longer in doubt.
+        let interval = sessions.interval.interval(foreseen);
+        let left = |end: f64| (end - attained).max(0.0);
         Some(SessionOutlook {
             class: SessionClass::of(attained + remaining),
             remaining_bytes: remaining,
-            low_bytes: interval.map_or(remaining, |interval| interval.low),
-            high_bytes: interval.map_or(remaining, |interval| interval.high),
+            low_bytes: interval.map_or(remaining, |interval| left(interval.low).min(remaining)),
+            high_bytes: interval.map_or(remaining, |interval| left(interval.high).max(remaining)),
+            is_naive,
             skill: if is_outgrown { 0.0 } else { sessions.skill.told() },
             ordering: if is_outgrown { 0.0 } else { sessions.ordering.earned() },
         })

@@ -50,16 +50,46 @@ pub struct LoadReading {
     pub free_bytes: Option<f64>,
 }
 
+/// A model that takes part in forecasts of days.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadMember {
+    /// In words.
+    pub name: &'static str,
+    /// Its part in the forecast, 0 to 1; 0 while it does worse than the better of what was a day and a week ago, and before the first
+    /// day was scored.
+    pub weight: f64,
+    /// Its mean symmetric error of whole days ahead, in percent; nothing before its first scored day.
+    pub error_percent: Option<f64>,
+}
+
 /// The forecasts of a host's days and weeks.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Loads {
     series: BTreeMap<LoadOf, Series>,
     /// Whose turn it was last.
     turn: Option<LoadOf>,
     refused: u64,
+    /// See [`Self::set_lesser_skill`].
+    #[serde(default)]
+    lesser_skill: bool,
 }
 
+impl Default for Loads {
+    fn default() -> Self {
+        Self { series: BTreeMap::new(), turn: None, refused: 0, lesser_skill: true }
+    }
+}
+
+/// A part of a slice's work on one series; whether there was anything to do.
+type Task = fn(&mut Series, &LoadOf, LoadTime, bool) -> bool;
+
 impl Loads {
+    /// Of reads and writes together the smaller skill is told, but for a part that hardly adds to the bytes. Otherwise, as by earlier
+    /// versions, a skill of exactly 0 is passed over.
+    pub fn set_lesser_skill(&mut self, lesser_skill: bool) {
+        self.lesser_skill = lesser_skill;
+    }
+
     /// Takes a slice: each disk and group once. One of which nothing is known begins with its first transfer. Then does the slice's
     /// part of the work.
     pub fn observe(&mut self, time: LoadTime, slice: &[(LoadOf, LoadReading)]) {
@@ -86,12 +116,13 @@ impl Loads {
             Some(after) => [(Bound::Excluded(after), Bound::Unbounded), (Bound::Unbounded, Bound::Included(after))],
             None => [(Bound::Unbounded, Bound::Unbounded), (Bound::Unbounded, Bound::Unbounded)],
         };
-        for does in [Series::forecast_anew as fn(&mut Series, &LoadOf, LoadTime) -> bool, Series::refit] {
+        let lesser_skill = self.lesser_skill;
+        for does in [Series::forecast_anew as Task, Series::refit] {
             for range in bounds {
                 if let Some(of) = self
                     .series
                     .range_mut::<LoadOf, _>(range)
-                    .find_map(|(of, series)| does(series, of, time).then_some(of))
+                    .find_map(|(of, series)| does(series, of, time, lesser_skill).then_some(of))
                 {
                     self.turn = Some(of.clone());
                     return;
@@ -110,6 +141,11 @@ impl Loads {
     /// first bin began.
     pub fn past(&self, of: &LoadOf) -> Vec<f64> {
         self.series.get(of).map(Series::past).unwrap_or_default()
+    }
+
+    /// Which models speak of the reads and of the writes of a disk or a group; none of one of which nothing is known.
+    pub fn members(&self, of: &LoadOf) -> [Vec<LoadMember>; 2] {
+        self.series.get(of).map(Series::members).unwrap_or_default()
     }
 
     /// Groups of which something is known.

@@ -3,8 +3,9 @@
 use super::space::Space;
 use super::sums::Sums;
 use super::track::{Track, expectation};
-use super::{LoadReading, LoadTime};
-use crate::seasonal::{BIN_SECONDS, BINS_PER_DAY, BINS_PER_WEEK, Bin, Bins, Ensemble, Seasonal};
+use super::{LoadMember, LoadReading, LoadTime};
+use crate::online::{of_both, of_both_that_earned};
+use crate::seasonal::{BIN_SECONDS, BINS_PER_DAY, BINS_PER_WEEK, Bin, Bins, Ensemble, Member, Seasonal};
 use minerva_model::{Expectation, LoadBin, LoadForecast, LoadOf, LoadSum, Nanos, SharedLoad};
 use serde::{Deserialize, Serialize};
 
@@ -126,15 +127,29 @@ impl Series {
         reads.zip(writes).skip(skipped).map(|(read, written)| f64::from(read) + f64::from(written)).collect()
     }
 
+    /// The members of the ensembles of reads and of writes.
+    pub(super) fn members(&self) -> [Vec<LoadMember>; 2] {
+        let [reads, writes, _] = &self.parts;
+        [reads, writes].map(|part| {
+            let member = |member: &Member| LoadMember {
+                name: member.as_str(),
+                weight: part.ensemble.weight(*member),
+                error_percent: part.ensemble.error_percent(*member),
+            };
+            Member::ALL.iter().map(member).collect()
+        })
+    }
+
     /// Makes the forecast if it is of an earlier bin; whether it did.
-    pub(super) fn forecast_anew(&mut self, of: &LoadOf, time: LoadTime) -> bool {
+    pub(super) fn forecast_anew(&mut self, of: &LoadOf, time: LoadTime, lesser_skill: bool) -> bool {
         let Some(current) = self.bins.current().filter(|current| self.made_in != Some(*current)) else { return false };
         self.made_in = Some(current);
-        self.forecast = self.made(of, time, (current % BINS_PER_WEEK as u64) as usize).map(SharedLoad::from);
+        let next = (current % BINS_PER_WEEK as u64) as usize;
+        self.forecast = self.made(of, time, next, lesser_skill).map(SharedLoad::from);
         true
     }
 
-    fn made(&self, of: &LoadOf, time: LoadTime, next: usize) -> Option<LoadForecast> {
+    fn made(&self, of: &LoadOf, time: LoadTime, next: usize, lesser_skill: bool) -> Option<LoadForecast> {
         let mut bins = vec![LoadBin::default(); BINS_PER_WEEK];
         let mut ahead = [0.0; BINS_PER_WEEK];
         let [mut day, mut week] = [LoadSum::default(); 2];
@@ -153,6 +168,11 @@ impl Series {
         let free = self.space.as_ref().and_then(|space| space.expected(next)).into_iter().flatten();
         bins.iter_mut().zip(free).for_each(|(bin, free)| bin.free = Some(free));
         let [reads, writes, _] = &self.parts;
+        let skill = |sum: LoadSum, of: fn(&Part) -> &Track| {
+            let skills = [reads, writes].map(|part| of(part).score.told());
+            let may_come = [sum.read, sum.written].map(|of| f64::from(of.upper));
+            if lesser_skill { of_both(may_come, skills) } else { of_both_that_earned(skills) }
+        };
         Some(LoadForecast {
             of: of.clone(),
             made_at: time.now,
@@ -160,20 +180,15 @@ impl Series {
             bins,
             day,
             week,
-            skill_day: of_both(reads.day.score.told(), writes.day.score.told()),
-            skill_week: of_both(reads.week.score.told(), writes.week.score.told()),
+            skill_day: skill(day, |part| &part.day),
+            skill_week: skill(week, |part| &part.week),
             days_scored: reads.day.score.days(),
         })
     }
 
     /// Fits a model that is due; whether there was one.
-    pub(super) fn refit(&mut self, _: &LoadOf, _: LoadTime) -> bool {
+    pub(super) fn refit(&mut self, _: &LoadOf, _: LoadTime, _: bool) -> bool {
         let flows = self.space.iter_mut().flat_map(|space| &mut space.flows);
         self.parts.iter_mut().map(|part| &mut part.ensemble).chain(flows).any(Ensemble::refit)
     }
-}
-
-/// Of two series the less certain counts, unless there is nothing to foresee of it.
-fn of_both(reads: f64, writes: f64) -> f64 {
-    if reads * writes == 0.0 { reads + writes } else { reads.min(writes) }
 }

@@ -13,3 +13,4 @@ pub use interval::{Interval, IntervalMeter};
 pub use naive::{NAIVE, Naive};
 pub use order::OrderMeter;
 pub use skill::SkillMeter;
+pub(crate) use skill::{counted, of_both, of_both_that_earned};

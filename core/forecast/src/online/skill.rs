@@ -13,6 +13,27 @@ const STANDARD_ERRORS: f64 = 2.0;
 /// Correlation of neighbouring differences above this is taken as this: beyond, a window holds hardly one independent value.
 const CORRELATION_MAX: f64 = 0.95;
 
+/// A series counts for the skill of two together if at least this part of the bytes that may come is its.
+const PART_MIN: f64 = 0.01;
+
+/// Which of two series count in what is told of both: those that more than hardly add to the bytes that may come, both where none does.
+pub(crate) fn counted(bytes: [f64; 2]) -> [bool; 2] {
+    let all: f64 = bytes.iter().sum();
+    if all > 0.0 { bytes.map(|own| own >= PART_MIN * all) } else { [true; 2] }
+}
+
+/// The skill of two series together, given the bytes that may come of each: that of the less certain one that counts.
+pub(crate) fn of_both(bytes: [f64; 2], skills: [f64; 2]) -> f64 {
+    let counted = counted(bytes).into_iter().zip(skills).filter(|(counts, _)| *counts);
+    counted.map(|(_, skill)| skill).fold(f64::INFINITY, f64::min)
+}
+
+/// The same as by earlier versions: of a series whose skill is exactly 0 it was held that there is nothing to foresee.
+pub(crate) fn of_both_that_earned(skills: [f64; 2]) -> f64 {
+    let [reads, writes] = skills;
+    if reads * writes == 0.0 { reads + writes } else { reads.min(writes) }
+}
+
 /// Moving means of absolute errors. 150 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SkillMeter {
@@ -96,6 +117,18 @@ impl SkillMeter {
 mod tests {
     use super::*;
     use crate::online::Naive;
+
+    #[test]
+    fn who_has_proved_nothing_is_not_passed_over_unless_it_hardly_adds_to_the_bytes() {
+        let reads_at_random = [750e6, 60e6];
+        assert_eq!(of_both(reads_at_random, [0.0, 0.9]), 0.0);
+        assert_eq!(of_both_that_earned([0.0, 0.9]), 0.9, "as recordings of earlier versions have it");
+        assert_eq!(of_both(reads_at_random, [0.5, 0.9]), 0.5);
+        assert_eq!(of_both(reads_at_random, [0.5, -0.2]), -0.2);
+        // Who writes next to nothing is judged by what it reads, and the other way round.
+        assert_eq!([of_both([750e6, 4096.0], [0.5, 0.0]), of_both([0.0, 9e6], [0.0, 0.9])], [0.5, 0.9]);
+        assert_eq!(of_both([0.0, 0.0], [0.3, 0.4]), 0.3);
+    }
 
     #[test]
     fn a_forecast_that_knows_earns_and_one_that_guesses_earns_nothing() {

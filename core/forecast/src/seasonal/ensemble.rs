@@ -37,6 +37,18 @@ impl Member {
     /// Every member; the naive ones first.
     pub const ALL: [Self; 6] =
         [Self::NaiveDay, Self::NaiveWeek, Self::DayClusters, Self::HoltWinters, Self::LongArma, Self::ArrivalStates];
+
+    /// The words people see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NaiveDay => "as a day ago",
+            Self::NaiveWeek => "as a week ago",
+            Self::DayClusters => "profiles of weekdays",
+            Self::HoltWinters => "Holt-Winters",
+            Self::LongArma => "ARMA of a day",
+            Self::ArrivalStates => "states of arrival",
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 use super::day_ago::DayAgo;
 use crate::number::quantity;
 use crate::seasonal::{BIN_SECONDS, BINS_PER_DAY};
+use minerva_model::{Nanos, UsageSignals};
 use serde::{Deserialize, Serialize};
 
 /// What a slice says of a tenant. Values that are not finite or below 0 count as 0.
@@ -38,6 +39,23 @@ pub struct Usage {
     pub open_sockets: f64,
     /// Sizes of the open regular files together.
     pub open_file_bytes: f64,
+}
+
+impl From<&UsageSignals> for Usage {
+    fn from(row: &UsageSignals) -> Self {
+        // A first look has no length, and says nothing of rates.
+        let per_second = |amount: u64| {
+            if row.elapsed == Nanos::ZERO { 0.0 } else { amount as f64 / row.elapsed.as_secs_f64() }
+        };
+        Self {
+            cpus: per_second(row.cpu_ns) / 1e9,
+            memory_bytes: row.memory_bytes as f64,
+            network_bytes_per_second: per_second(row.network_bytes.unwrap_or(0)),
+            open_files: row.open_files as f64,
+            open_sockets: row.open_sockets as f64,
+            open_file_bytes: row.open_file_bytes as f64,
+        }
+    }
 }
 
 /// Features of a row.

@@ -60,15 +60,18 @@ fn finished(mut training: Training) -> (Boosted, u64) {
     (training.finish(), additions)
 }
 
+/// The model's error on the rows that it was not fitted on.
+pub(crate) fn root_mean_square(model: &Boosted, rows: &[f32], targets: &[f32]) -> f64 {
+    let held_out = rows.chunks_exact(FEATURES).zip(targets).skip(TRAIN);
+    let sum: f64 = held_out.map(|(row, target)| f64::from(model.predict(row) - target).powi(2)).sum();
+    (sum / TEST as f64).sqrt()
+}
+
 pub(crate) fn measured() -> Vec<Measure> {
     let reference: serde_json::Value = serde_json::from_str(&golden("boosting.json")).unwrap();
     let (rows, targets) = drawn();
     let first = reference["first_target"].as_f64().unwrap();
-    let ratio = |model: &Boosted| {
-        let held_out = rows.chunks_exact(FEATURES).zip(&targets).skip(TRAIN);
-        let sum: f64 = held_out.map(|(row, target)| f64::from(model.predict(row) - target).powi(2)).sum();
-        (sum / TEST as f64).sqrt() / reference["rmse"].as_f64().unwrap()
-    };
+    let ratio = |model: &Boosted| root_mean_square(model, &rows, &targets) / reference["rmse"].as_f64().unwrap();
     let ((model, additions), (by_leaves, additions_by_leaves)) = (fit(&rows, &targets), fit_by_leaves(&rows, &targets));
     let all = (TREES * TRAIN * FEATURES) as f64;
     vec![

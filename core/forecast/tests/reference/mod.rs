@@ -5,6 +5,9 @@ pub(crate) mod arima;
 pub(crate) mod boosting;
 pub(crate) mod data;
 mod dates;
+#[path = "../drawn/mod.rs"]
+#[expect(dead_code, reason = "the tests of a host use the rest")]
+pub(crate) mod drawn;
 pub(crate) mod seasonal;
 pub(crate) mod skill;
 pub(crate) mod sums;

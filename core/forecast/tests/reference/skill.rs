@@ -4,6 +4,7 @@
 //! tests: no model ever learns from it). Settings are chosen on what is left: the first 70 % of those that teach, judged from 40 % on.
 
 use crate::reference::data::{Measure, cloudphysics, median, shared, unpacked};
+use crate::reference::drawn;
 use crate::reference::sums;
 use minerva_forecast::evaluate::{Accuracy, Edges};
 use minerva_forecast::host::{Answer, Growth, Learner, LearnerSettings};
@@ -262,8 +263,29 @@ pub(crate) fn measured() -> Vec<Measure> {
         measured_with(LearnerSettings::default(), BITBRAINS_REFIT, Part::HeldOut, &[LearnerSettings::MEAN_PERCENT])
             .remove(0);
     measures.extend(sums::measured());
+    measures.extend(of_drawn_tenants());
     measures
 }
+
+/// What no shared data tell: the class of a session, for which open files have to be known, and what is decided by forecasts of noise.
+fn of_drawn_tenants() -> [Measure; 2] {
+    let told = drawn::classes_told(CLASSES_SEED, 3_000);
+    let sessions: f64 = told.iter().map(|(_, count)| count).sum();
+    let class = format!("class of {sessions} drawn sessions told in their first slice, mean over classes");
+    let (all, skilled) = drawn::noise_with_skill(NOISE_SEED, 900, ACTED_ON);
+    let noise =
+        format!("white noise: of {all} forecasts those with a skill of {ACTED_ON}, by which something is decided");
+    [
+        Measure::at_least(&class, 100.0 * drawn::balanced(&told), "%", 80.0, "at least 80 %"),
+        Measure::at_most(&noise, skilled as f64, "forecasts", 0.0, "none"),
+    ]
+}
+
+/// Others than those of tests.
+const CLASSES_SEED: u64 = 2_011;
+const NOISE_SEED: u64 = 2_003;
+/// Below this skill nothing is decided by a forecast.
+const ACTED_ON: f64 = 0.1;
 
 fn measured_with(settings: LearnerSettings, bitbrains_refit: usize, part: Part, weights: &[u8]) -> Vec<Vec<Measure>> {
     let mut measures: Vec<Vec<Measure>> = weights.iter().map(|_| Vec::new()).collect();

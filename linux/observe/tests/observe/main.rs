@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test builds its case with fails the test when it fails")]
 
+mod beginning;
 mod fake_host;
 mod fuzzed;
 mod identity;

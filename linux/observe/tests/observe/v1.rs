@@ -292,9 +292,9 @@ fn the_budget_of_processes_goes_round_and_everyone_has_a_turn() {
     let mut observer = host.observer(&[]);
     observer.discover();
     let mut had_a_turn = std::collections::BTreeSet::new();
-    for _ in 0..4 {
+    for _ in 0..50 {
         let usage = observer.sample().usage;
-        assert!(usage.len() <= 64);
+        assert!(usage.len() <= 4, "they are all at rest");
         had_a_turn.extend(usage.iter().map(|row| row.tenant));
     }
     assert_eq!(had_a_turn.len(), 200);

@@ -2,8 +2,6 @@
 
 use super::score::{Account, Board};
 use super::series::Series;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use minerva_forecast::seasonal::{
     ArrivalStates, BIN_SECONDS, BINS_PER_DAY, BINS_PER_WEEK, DayClusters, Ensemble, HoltWinters, LongArma, Seasonal,
     SeasonalNaive,
@@ -44,7 +42,7 @@ pub(super) fn binned(series: &Series) -> Result<Binned, String> {
         ));
     }
     // Without a time the series begins on a Monday at midnight.
-    let start = series.start_seconds.map_or(FIRST_MONDAY_SECONDS, local);
+    let start = series.local_start().unwrap_or(FIRST_MONDAY_SECONDS);
     let monday = (start - FIRST_MONDAY_SECONDS).rem_euclid(7.0 * 86_400.0);
     let day_bins = BINS_PER_DAY as f64;
     let offset_bins = (monday / bin_seconds) % day_bins;
@@ -73,12 +71,6 @@ pub(super) fn binned(series: &Series) -> Result<Binned, String> {
     };
     let first = ((monday / bin_seconds + skipped_bins).round() as usize) % BINS_PER_WEEK;
     Ok(Binned { values: bins[..days * BINS_PER_DAY].iter().map(value).collect(), first })
-}
-
-/// Seconds since 1970 on the wall clock of this machine's zone.
-fn local(seconds: f64) -> f64 {
-    let offset = Timestamp::from_second(seconds as i64).map_or(0, |at| TimeZone::system().to_offset(at).seconds());
-    seconds + f64::from(offset)
 }
 
 /// One model, and how it is kept up to date.

@@ -4,17 +4,19 @@
 //! |---|---|
 //! | `table`, `columns`, `recording` | files to rows |
 //! | `series` | rows to series at equal steps, and what was wrong |
-//! | `steps`, `days` | backtests |
+//! | `steps`, `learned`, `sessions`, `days` | backtests |
 //! | `score` | accounts, and what is told of them |
 //! | `page`, `plots` | the report |
 
 mod columns;
 mod days;
+mod learned;
 mod page;
 mod plots;
 mod recording;
 mod score;
 mod series;
+mod sessions;
 mod steps;
 mod table;
 
@@ -94,6 +96,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<CommandSt
 fn evaluate(series: Series) -> Evaluated {
     // Fifteen steps of more than a minute are no pattern of seconds, but the next step is as good as any.
     let mut boards: Vec<Board> = steps::backtest(&series).into();
+    boards.push(sessions::backtest(&series));
     let binned = match days::binned(&series) {
         Ok(binned) => {
             boards.extend(days::backtest(&binned));
@@ -125,8 +128,8 @@ const HEADS: [&str; 10] =
 
 /// What the heads mean.
 const LEGEND: &str = "\
-MAE, RMSE: in the unit of the data, and of 15 steps of their sum. SMAPE: 0 to 200 %. MPE: what all forecasts together lack, in percent of what came.
-MASE: the MAE in units of that of the last value, or of a day or a week ago. 80 % held: of the intervals that are to hold 80 %; what lies exactly on
+MAE, RMSE: in the unit of the data; of 15 steps, and of a session, of their sum. SMAPE: 0 to 200 %. MPE: what all forecasts together lack, in percent of what came.
+MASE: the MAE in units of that of the last value or session, or of a day or a week ago. 80 % held: of the intervals that are to hold 80 %; what lies exactly on
 an edge counts in part. busy right, Brier: whether each of the 15 steps is busy or idle. a forecast: time, fits included.
 ";
 

@@ -2,6 +2,7 @@
 
 use super::series::{Problems, Row, Series, series};
 use anyhow::Context as _;
+use minerva_forecast::tenant::Usage;
 use minerva_model::{DeviceId, Event, TenantId};
 use minerva_store::{Entry, Recording, RecordingErrorKind};
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> a
     let mut devices: BTreeMap<_, _> = engine.device_names().map(|(id, name)| (id, name.to_owned())).collect();
     let mut slices: Vec<(u64, f64)> = Vec::new();
     let mut rates: BTreeMap<(TenantId, DeviceId), BTreeMap<usize, Rates>> = BTreeMap::new();
+    let (mut usage, mut wall) = (BTreeMap::new(), None);
     // The header is the first line.
     for (line, entry) in (2..).zip(recording) {
         let (at, event) = match entry {
@@ -44,6 +46,9 @@ pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> a
             _ => {}
         }
         let is_slice = matches!(event, Event::Sampled(_));
+        if let Event::Sampled(sample) = &event {
+            wall = wall.or(sample.wall_seconds.map(|seconds| (slices.len(), seconds as f64)));
+        }
         engine.handle(at, event);
         while engine.poll_effect().is_some() {}
         if is_slice {
@@ -53,10 +58,12 @@ pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> a
                 let both = [of(row.transferred.read_bytes), of(row.transferred.write_bytes)];
                 rates.entry((row.tenant, row.device)).or_default().insert(slices.len(), both);
             }
+            let used = engine.signals().usage.iter();
+            usage.extend(used.map(|row| ((row.tenant, slices.len()), Usage::from(row))));
             slices.push((line, at.as_secs_f64()));
         }
     }
-    Ok(Read { tenants, devices, slices, rates }.series(step, problems))
+    Ok(Read { tenants, devices, slices, rates, usage, wall }.series(step, problems))
 }
 
 /// What was read.
@@ -67,14 +74,18 @@ struct Read {
     slices: Vec<(u64, f64)>,
     /// By pair, then by slice.
     rates: BTreeMap<(TenantId, DeviceId), BTreeMap<usize, Rates>>,
+    /// By tenant and slice: of those whose processes were looked at.
+    usage: BTreeMap<(TenantId, usize), Usage>,
+    /// A slice whose time on the host's wall clock is known: in seconds since 1970 in the host's time zone.
+    wall: Option<(usize, f64)>,
 }
 
 impl Read {
     fn series(self, step: Option<f64>, problems: &mut Problems) -> Vec<Series> {
-        let Self { tenants, devices, slices, rates } = self;
+        let Self { tenants, devices, slices, rates, usage, wall } = self;
         let mut found = Vec::new();
-        for ((tenant, device), by_slice) in &rates {
-            let tenant = tenants.get(tenant).cloned().unwrap_or_else(|| tenant.to_string());
+        for ((id, device), by_slice) in &rates {
+            let tenant = tenants.get(id).cloned().unwrap_or_else(|| id.to_string());
             let device = devices.get(device).cloned().unwrap_or_else(|| device.to_string());
             for (direction, what) in ["reads", "writes"].into_iter().enumerate() {
                 // Of a tenant that is not named in a slice nothing happened.
@@ -89,8 +100,15 @@ impl Read {
                     .collect();
                 if rows.iter().any(|row| row.value > 0.0) {
                     let series = series(format!("{tenant} {what} on {device}"), &rows, step, problems);
-                    // A recording's clock begins with the boot: of the time of day it knows nothing.
-                    found.push(Series { start_seconds: None, ..series });
+                    // A recording's clock begins with the boot: the time of day is what its samples say.
+                    let first = slices[0].1;
+                    let start_seconds = wall.map(|(slice, seconds)| seconds - (slices[slice].1 - first));
+                    let mut used = vec![None; series.values.len()];
+                    for ((_, slice), usage) in usage.range((*id, 0)..=(*id, usize::MAX)) {
+                        let step = ((slices[*slice].1 - first) / series.step_seconds).round() as usize;
+                        used.get_mut(step).into_iter().for_each(|step| *step = Some(*usage));
+                    }
+                    found.push(Series { start_seconds, is_local: true, usage: used, ..series });
                 }
             }
         }

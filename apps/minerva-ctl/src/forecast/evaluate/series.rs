@@ -1,5 +1,8 @@
 //! Series of values at equal steps, made of rows as they come.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use minerva_forecast::tenant::{Reading, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -18,7 +21,37 @@ pub(super) struct Series {
     pub(super) step_seconds: f64,
     /// Of the first value, since 1970; absent where the file has no time.
     pub(super) start_seconds: Option<f64>,
+    /// That is in the recorded host's time zone already.
+    pub(super) is_local: bool,
     pub(super) values: Vec<f64>,
+    /// What processes used besides the disk in each step, where it is known; empty for tables.
+    pub(super) usage: Vec<Option<Usage>>,
+}
+
+impl Series {
+    /// When the first step ended, on the clock of the place where it was measured, in seconds.
+    pub(super) fn local_start(&self) -> Option<f64> {
+        self.start_seconds.map(|start| if self.is_local { start } else { local(start) })
+    }
+
+    /// A step as the daemon takes a slice; nothing of one without a value.
+    pub(super) fn reading(&self, step: usize) -> Option<Reading> {
+        let value = self.values.get(step).copied().filter(|value| value.is_finite())?;
+        let start = self.local_start();
+        Some(Reading {
+            elapsed_seconds: 1.0,
+            read_bytes: value,
+            wall_seconds: start.map(|start| start + step as f64 * self.step_seconds),
+            usage: self.usage.get(step).copied().flatten(),
+            ..Reading::default()
+        })
+    }
+}
+
+/// Seconds since 1970 on the wall clock of this machine's zone.
+fn local(seconds: f64) -> f64 {
+    let offset = Timestamp::from_second(seconds as i64).map_or(0, |at| TimeZone::system().to_offset(at).seconds());
+    seconds + f64::from(offset)
 }
 
 /// A value with its place in the file.
@@ -79,7 +112,14 @@ pub(super) fn series(name: String, rows: &[Row], step: Option<f64>, problems: &m
     let timed: Option<Vec<f64>> = ordered.iter().map(|row| row.seconds).collect();
     let Some(seconds) = timed.filter(|seconds| !seconds.is_empty()) else {
         let values = ordered.iter().map(|row| row.value).collect();
-        return Series { name, step_seconds: step.unwrap_or(1.0), start_seconds: None, values };
+        return Series {
+            name,
+            step_seconds: step.unwrap_or(1.0),
+            start_seconds: None,
+            is_local: false,
+            values,
+            usage: Vec::new(),
+        };
     };
     let step_seconds = step.unwrap_or_else(|| usual_step(&seconds));
     let start = seconds[0];
@@ -103,7 +143,7 @@ pub(super) fn series(name: String, rows: &[Row], step: Option<f64>, problems: &m
         }
     }
     let values = sums.iter().map(|(sum, count)| if *count > 0.0 { sum / count } else { f64::NAN }).collect();
-    Series { name, step_seconds, start_seconds: Some(start), values }
+    Series { name, step_seconds, start_seconds: Some(start), is_local: false, values, usage: Vec::new() }
 }
 
 /// Without rows whose time is not after that of the row before.

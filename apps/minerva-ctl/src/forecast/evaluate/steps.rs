@@ -1,22 +1,19 @@
 //! The next step and the next fifteen, as `core/forecast` does it slice by slice: each value is forecast from those before it.
 
+use super::learned;
 use super::score::{Account, Board};
 use super::series::Series;
 use minerva_forecast::arima::{self, Arima, Budget, Workspace};
 use minerva_forecast::evaluate::Brier;
-use minerva_forecast::host::{Learner, LearnerSettings};
-use minerva_forecast::online::{NAIVE, Naive, SkillMeter};
-use minerva_forecast::tenant::{Cutter, FeatureState, Reading, Row};
+use minerva_forecast::online::{NAIVE, Naive};
 use std::time::Instant;
 
 /// Steps ahead.
-const AHEAD: usize = 15;
+pub(super) const AHEAD: usize = 15;
 /// Values before the first forecast, of which a fit is made, and from fit to fit.
-const FIRST: usize = 60;
+pub(super) const FIRST: usize = 60;
 const HISTORY: usize = 300;
 const REFIT: usize = 60;
-/// Rows from refit to refit of the trees.
-const REFIT_ROWS: usize = 600;
 /// What is above this part of the history is cut off before a fit, as in the daemon.
 const WINSOR: f64 = 0.99;
 /// A step with less than this part of the mean is idle.
@@ -50,16 +47,16 @@ pub(super) fn backtest(series: &Series) -> [Board; 2] {
         let accounts = autoregression(name, fit, values, &mut workspace);
         both.iter_mut().zip(accounts).for_each(|(board, account)| board.push(account));
     }
-    both[0].push(trees(values));
+    both.iter_mut().zip(learned::backtest(series)).for_each(|(board, accounts)| board.extend(accounts));
     busy(values, &mut both[1], &mut workspace);
     let [next, ahead] = both;
     let board = |horizon, accounts| Board { horizon, accounts, simplest: SIMPLEST, none_because: None };
     [board("next step", next), board("next 15 steps", ahead)]
 }
 
-/// The sum of the next fifteen from a step on; no number if one of them is none.
-fn sum_from(values: &[f64], step: usize) -> f64 {
-    values.get(step..step + AHEAD).map_or(f64::NAN, |ahead| ahead.iter().sum())
+/// The sum of the next so many from a step on; no number if one of them is none.
+pub(super) fn sum_from(values: &[f64], step: usize, ahead: usize) -> f64 {
+    values.get(step..step + ahead).map_or(f64::NAN, |ahead| ahead.iter().sum())
 }
 
 fn naive(values: &[f64]) -> [Vec<Account>; 2] {
@@ -71,7 +68,7 @@ fn naive(values: &[f64]) -> [Vec<Account>; 2] {
             for (index, forecast) in naive.forecasts().into_iter().enumerate() {
                 both[0][index].take(step, forecast, *value);
                 if step.is_multiple_of(AHEAD) {
-                    both[1][index].take(step, forecast * AHEAD as f64, sum_from(values, step));
+                    both[1][index].take(step, forecast * AHEAD as f64, sum_from(values, step, AHEAD));
                 }
             }
         }
@@ -116,7 +113,7 @@ fn autoregression(name: &'static str, fit: Fit, values: &[f64], workspace: &mut 
             both[0].take(step, mean[0].max(0.0), *value);
             if step.is_multiple_of(AHEAD) {
                 let sum = mean[..AHEAD].iter().map(|mean| mean.max(0.0)).sum();
-                both[1].take(step, sum, sum_from(values, step));
+                both[1].take(step, sum, sum_from(values, step, AHEAD));
             }
         }
         if let Some(model) = &mut model {
@@ -126,42 +123,6 @@ fn autoregression(name: &'static str, fit: Fit, values: &[f64], workspace: &mut 
     // A path tells both.
     both[1].time = both[0].time.mul_f64(both[1].accuracy.count() / both[0].accuracy.count().max(1.0));
     both
-}
-
-/// The host's boosted trees, here on one series alone and without what processes show; a naive forecast while they lose, as in
-/// the daemon.
-fn trees(values: &[f64]) -> Account {
-    let mut account = Account::new("boosted trees");
-    let mut learner = Learner::new(LearnerSettings::default());
-    let (mut features, mut cutter) = (FeatureState::bounded(), Cutter::default());
-    let (mut naive, mut skill) = (Naive::default(), SkillMeter::default());
-    let (mut row, mut rows): (Option<Row>, usize) = (None, 0);
-    for (step, value) in values.iter().enumerate() {
-        let began = Instant::now();
-        if let Some(row) = row.filter(|_| value.is_finite()) {
-            let told = learner.predict(&row, row[0]).map_or(row[0], |answer| answer.told(learner.mean_percent()));
-            let own = f64::from(features.within_reach(told)).exp_m1();
-            let by_naive = naive.forecasts();
-            let forecast = if skill.is_switched_off() { by_naive[skill.best_naive()] } else { own };
-            if step >= FIRST {
-                account.take(step, forecast, *value);
-            }
-            skill.observe(own, &by_naive, *value);
-            learner.observe(&row, row[0], value.ln_1p() as f32);
-            rows += 1;
-            if rows.is_multiple_of(REFIT_ROWS) && learner.begin_refit() {
-                while learner.advance() {}
-            }
-        }
-        naive.observe(*value);
-        if value.is_finite() {
-            let reading = Reading { elapsed_seconds: 1.0, read_bytes: *value, ..Reading::default() };
-            cutter.observe(&reading);
-            row = Some(features.observe(&reading, cutter.progress(), 0.0));
-        }
-        account.time += began.elapsed();
-    }
-    account
 }
 
 /// Whether each of the next fifteen steps is busy: an autoregression of the indicator, and what is usual.

@@ -133,7 +133,7 @@ pub(super) fn lines(book: &Book, profile: &str) -> Vec<Line> {
     );
     for (name, of) in [("reader", (|run| run.values[0]) as fn(&Played) -> f64), ("writer", |run| run.values[1])] {
         let what = format!("{profile}, bursts, the {name}, of what equal weights gave it");
-        lines.extend(more(of).map(|spread| spread.at_least(97.0, what)));
+        lines.extend(more(of).map(|spread| spread.at_least(100.0, what)));
     }
     let apart = compare(book, profile, [Arm::Forecasts; 2], |[run, _]| {
         100.0 * (2.0 * run.values[0] / run.disk_mb_per_s - 1.0).abs()

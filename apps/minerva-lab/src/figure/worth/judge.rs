@@ -3,6 +3,9 @@
 use crate::figure::{Line, median};
 use minerva_lab::contest::plot;
 
+/// So many pairs are asked for: fewer do not meet a goal, whatever their median.
+const PAIRS_LEAST: usize = 5;
+
 /// The middle of some pairs, and how far they are apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
@@ -24,19 +27,24 @@ pub(super) fn spread(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
 impl Spread {
     fn words(&self) -> String {
         let Self { least, most, count, .. } = self;
-        format!("median of {count} pairs, {least:.1} to {most:.1}")
+        let few = if self.is_enough() { "" } else { ", fewer than are asked for" };
+        format!("median of {count} pairs{few}, {least:.1} to {most:.1}")
+    }
+
+    const fn is_enough(&self) -> bool {
+        self.count >= PAIRS_LEAST
     }
 
     /// A line of percent of which more is better.
     pub(super) fn at_least(self, least: f64, what: String) -> Line {
-        let (met, detail) = (self.median >= least, format!("{what}: {}", self.words()));
+        let (met, detail) = (self.is_enough() && self.median >= least, format!("{what}: {}", self.words()));
         Line { id: "worth", value: self.median, unit: "%", goal: format!("at least {least}"), met, detail }
     }
 }
 
 /// A line of a change in percent of which less is better.
 pub(super) fn goal(spread: Spread, most: f64, what: String) -> Line {
-    let (met, detail) = (spread.median <= most, format!("{what}: {}", spread.words()));
+    let (met, detail) = (spread.is_enough() && spread.median <= most, format!("{what}: {}", spread.words()));
     Line { id: "worth", value: spread.median, unit: "% of time", goal: format!("at most {most:+}"), met, detail }
 }
 
@@ -61,9 +69,17 @@ mod tests {
 
     #[test]
     fn a_median_is_judged_and_its_spread_told() {
-        let line = goal(spread([-50.0, -30.0, -45.0]).unwrap(), -40.0, "a".to_owned());
-        assert!(line.met && line.value == -45.0 && line.detail.ends_with("median of 3 pairs, -50.0 to -30.0"));
-        assert!(!spread([90.0, 99.0]).unwrap().at_least(97.0, "b".to_owned()).met);
+        let line = goal(spread([-50.0, -30.0, -45.0, -44.0, -48.0]).unwrap(), -40.0, "a".to_owned());
+        assert!(line.met && line.value == -45.0 && line.detail.ends_with("median of 5 pairs, -50.0 to -30.0"));
+        assert!(!spread([90.0, 99.0, 90.0, 90.0, 90.0]).unwrap().at_least(97.0, "b".to_owned()).met);
         assert_eq!(spread([]), None);
+    }
+
+    #[test]
+    fn fewer_pairs_than_are_asked_for_meet_no_goal() {
+        let four = || spread([-50.0; 4]).unwrap();
+        let line = goal(four(), -40.0, "a".to_owned());
+        assert!(!line.met && line.detail.contains("median of 4 pairs, fewer than are asked for"), "{}", line.detail);
+        assert!(!four().at_least(-60.0, "b".to_owned()).met);
     }
 }

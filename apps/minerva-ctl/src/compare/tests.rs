@@ -1,0 +1,77 @@
+use super::Outcome;
+use super::arms::{Arm, BfqSettings, Treatment, arms};
+use super::page::best;
+use crate::probe_reader::Reading;
+use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, KnobFile};
+
+fn device(cgroup: CgroupVersion, elevator: &str) -> Device {
+    let facts = DeviceFacts {
+        cgroup,
+        controller_enabled: true,
+        writeback_attributed: false,
+        elevator: Some(elevator.to_owned()),
+        elevators_available: ["none", "mq-deadline", "bfq"].map(str::to_owned).to_vec(),
+        bfq_low_latency: (elevator == "bfq").then_some(true),
+        bfq_strict_guarantees: (elevator == "bfq").then_some(false),
+        iocost_available: false,
+        iocost_enabled: false,
+        iocost_model_guessed: false,
+        throttle_available: true,
+        stacked_on: Vec::new(),
+        rotational: true,
+        size_bytes: 80 << 30,
+        back_end_forced: None,
+    };
+    Device { id: DeviceId { major: 8, minor: 0 }, name: "sda".to_owned(), facts }
+}
+
+fn names(device: &Device, change_elevator: bool) -> Vec<String> {
+    let in_force = device.facts.elevator.clone().unwrap();
+    let arms = arms(device, &in_force, change_elevator);
+    arms.iter().map(|arm| arm.name(BfqSettings::found(device))).collect()
+}
+
+#[test]
+fn a_disk_without_bfq_is_compared_with_caps_and_with_iocost_where_it_is_enabled() {
+    let v1 = device(CgroupVersion::V1, "mq-deadline");
+    assert_eq!(names(&v1, false), ["mq-deadline", "mq-deadline, heavy capped to half"]);
+    let mut nvme = device(CgroupVersion::V2, "none");
+    nvme.facts.iocost_enabled = true;
+    assert_eq!(names(&nvme, false), ["none", "none, weighted as Minerva does", "none, heavy capped to half"]);
+    let knobs: Vec<Treatment> = arms(&nvme, "none", false).iter().map(|arm| arm.treatment).collect();
+    assert_eq!(knobs[1..], [Treatment::Weights(KnobFile::IoWeight), Treatment::Caps(KnobFile::IoMax)]);
+}
+
+#[test]
+fn bfq_is_tried_with_each_of_its_settings_only_where_everybody_may_notice() {
+    let disk = device(CgroupVersion::V1, "bfq");
+    assert_eq!(names(&disk, false), ["bfq", "bfq, weighted as Minerva does"]);
+    let all = names(&disk, true);
+    for settings in ["", ", low_latency 0", ", strict_guarantees 1", ", low_latency 0, strict_guarantees 1"] {
+        let name = format!("bfq, weighted as Minerva does{settings}");
+        assert!(all.contains(&name), "{name} is not among {all:?}");
+    }
+}
+
+#[test]
+fn what_is_better_in_every_round_is_told_with_the_lines_for_the_file() {
+    let disk = device(CgroupVersion::V1, "mq-deadline");
+    let mut arms = arms(&disk, "mq-deadline", true);
+    let outcome = |reads| {
+        let light = Reading { bytes: 0, reads, p50_ns: 1, p99_ns: 1 };
+        Outcome { heavy_bytes_per_second: 1e6, light }
+    };
+    let is_strict =
+        |arm: &Arm| arm.settings.is_some_and(|settings| settings.strict_guarantees && !settings.low_latency);
+    for arm in &mut arms {
+        // BFQ with weights is better by chance at most.
+        let reads = if is_strict(arm) { [50, 60] } else { [10, 40] };
+        arm.readings = reads.map(outcome).into();
+    }
+    let now = arms.iter().find(|arm| arm.is_in_force(&disk)).unwrap();
+    let lines = best(&arms, now).file_lines(&disk);
+    assert_eq!(lines, ["elevator = \"bfq\"", "strict_guarantees = true", "low_latency_by_use = true"]);
+    arms.retain(|arm| !is_strict(arm));
+    let now = arms.iter().find(|arm| arm.is_in_force(&disk)).unwrap();
+    assert!(std::ptr::eq(best(&arms, now), now));
+}
