@@ -27,7 +27,11 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "fio", package: "fio", why: "the jobs on which simulator and kernel are compared" },
     Need { program: "mkfs.ext4", package: "e2fsprogs", why: "the file system of the databases that commit" },
     Need { program: "mkfs.btrfs", package: "btrfs-progs", why: "file systems to scrub, balance and take snapshots of" },
-    Need { program: "mkfs.xfs", package: "xfsprogs", why: "a file system that tells its identifier in a way of its own" },
+    Need {
+        program: "mkfs.xfs",
+        package: "xfsprogs",
+        why: "a file system that tells its identifier in a way of its own",
+    },
     Need { program: "git", package: "git", why: "works in the cache's trees" },
     Need { program: "sqlite3", package: "sqlite3", why: "works in the cache's trees" },
     Need { program: "setpriv", package: "util-linux", why: "tests what others than root may do" },

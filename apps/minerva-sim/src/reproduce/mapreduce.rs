@@ -99,7 +99,10 @@ pub(crate) fn figure() -> Vec<Line> {
             detected,
             "ingest held back within 5 s on all disks".to_owned(),
             detected >= 100.0,
-            format!("part of the disks; median {:.0} s after it began", spread(all.iter().map(|run| run[2].detected_median())).0),
+            format!(
+                "part of the disks; median {:.0} s after it began",
+                spread(all.iter().map(|run| run[2].detected_median())).0
+            ),
         ),
     ]
 }
