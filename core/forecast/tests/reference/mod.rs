@@ -6,7 +6,7 @@ pub(crate) mod boosting;
 pub(crate) mod data;
 mod dates;
 #[path = "../drawn/mod.rs"]
-#[expect(dead_code, reason = "the tests of a host use the rest")]
+#[allow(dead_code, reason = "the tests of a host use the rest")]
 pub(crate) mod drawn;
 pub(crate) mod seasonal;
 pub(crate) mod skill;
