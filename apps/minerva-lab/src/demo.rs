@@ -28,11 +28,8 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     check_machine()?;
     let scale = arguments.scale.unwrap_or(SCALE_DEFAULT);
     anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is not possible: use one above 0, up to 1");
-    let daemon = if arguments.equal_only || arguments.weights.is_some() {
-        None
-    } else {
-        Some(binaries::minervad(&arguments.output)?)
-    };
+    let is_steered = !arguments.equal_only && arguments.weights.is_none();
+    let daemon = is_steered.then(|| binaries::minervad(&arguments.output)).transpose()?;
     let interrupted = signals::interrupt_flag()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;
     let program = WorkerProgram::own()?;

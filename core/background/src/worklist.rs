@@ -10,23 +10,26 @@ mod alarms;
 mod calibration;
 mod due;
 mod ends;
+mod measure;
 mod orders;
 mod space;
+mod view;
 
 use calibration::Calibrating;
 use orders::share_max;
 pub use space::SpaceDate;
 use space::SpaceNotice;
+pub use view::WorkView;
 
-use crate::ahead::{Disk, Expecting, Forecast, Foreground, Foreseen, PARTS, Span, slots_in_force};
+use crate::ahead::{Disk, Expecting, Foreground, Foreseen, PARTS, Span, slots_in_force};
 use crate::debt::Debts;
 use crate::file_system::End;
 use crate::nouns::{Plan, PlanInput, QueueOverTime, Shortage};
 use crate::spread::Spread;
 use crate::work::Work;
 use minerva_model::{
-    BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
-    BackgroundSettings, DeviceId, Effect, Nanos,
+    BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings, DeviceId,
+    Effect, Nanos,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,39 +46,6 @@ const STEAL_AHEAD: Nanos = Nanos::from_secs(6 * 3600);
 const REPLAN: Nanos = Nanos::from_secs(3600);
 /// The last part of its time in which work goes before priorities.
 const URGENT_PART: u64 = 8;
-
-/// What people see of a queue.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorkView<'a> {
-    /// As registered, with what it costs now.
-    pub queue: &'a BackgroundQueue,
-    /// What it costs now.
-    pub cost: minerva_model::BackgroundCost,
-    /// How it stands.
-    pub state: minerva_model::BackgroundState,
-    /// When it may run, and why.
-    pub order: &'a BackgroundOrder,
-    /// Items done.
-    pub done_items: f64,
-    /// Items in all, if known.
-    pub total_items: Option<f64>,
-    /// For how long it will still run.
-    pub left_seconds: f64,
-    /// Bytes that it ties.
-    pub tied_bytes: f64,
-    /// By when it is to be done.
-    pub due: Nanos,
-    /// By when it is planned to be done, sooner by what it slips.
-    pub planned_due: Nanos,
-    /// By how many seconds its end moved away from plan to plan in all; below 0 where it came nearer.
-    pub slipped_seconds: f64,
-    /// It gave no report for a while.
-    pub is_silent: bool,
-    /// It ran for ten minutes and more without getting on.
-    pub is_hung: bool,
-    /// Processors that others use, as measured; absent where its processes cannot be confined.
-    pub others_processors: Option<f64>,
-}
 
 /// A disk's plan in force.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -286,78 +256,5 @@ impl Worklist {
             (lost + seconds * work.learnt.slow_down(), left + seconds)
         });
         share_max(if left > 0.0 { lost / left } else { 0.0 }).into()
-    }
-
-    /// All queues, for people.
-    pub fn views(&self, now: Nanos) -> impl Iterator<Item = WorkView<'_>> {
-        self.works.values().map(move |work| WorkView {
-            queue: &work.queue,
-            cost: work.learnt.cost,
-            state: work.state,
-            order: &work.order,
-            done_items: work.done_items,
-            total_items: work.total_items,
-            left_seconds: if work.is_owed() { work.left_seconds() } else { 0.0 },
-            tied_bytes: work.tied_bytes,
-            due: work.due(),
-            planned_due: work.planned_due(now),
-            slipped_seconds: work.slip.seconds,
-            is_silent: work.is_silent(now),
-            is_hung: work.is_hung(),
-            others_processors: work.processors.others(),
-        })
-    }
-
-    fn measure(
-        &mut self,
-        now: Nanos,
-        device: DeviceId,
-        (foreground, seconds): (Foreground, f64),
-        forecast: Forecast<'_>,
-    ) {
-        let disk = self.disks.entry(device).or_default();
-        let works = self.works.values_mut().filter(|work| work.queue.device == device);
-        let mut ran_all = 0.0;
-        let (mut may_use_gaps, mut ran_in_gaps) = (false, false);
-        for work in works {
-            let ran = std::mem::take(&mut work.ran).as_secs_f64();
-            ran_all += ran;
-            match work.order.pace {
-                BackgroundPace::Gaps if work.is_ready() => {
-                    (may_use_gaps, ran_in_gaps) = (true, ran_in_gaps || ran > 0.0)
-                }
-                BackgroundPace::Share(_) if foreground.requests_per_second > 0.0 && seconds > 0.0 => {
-                    let alone = disk.alone.get().unwrap_or(0.0);
-                    work.learnt.slowed(foreground.requests_per_second, alone, ran / seconds);
-                }
-                _ => {}
-            }
-        }
-        if seconds <= 0.0 {
-            return;
-        }
-        disk.foreground(&foreground, seconds, forecast);
-        if let Some(in_force) = self.plans.get_mut(&device) {
-            in_force.left_by_foreground(now, disk.free_cores(foreground.busy), seconds);
-        }
-        if let Some(calibrating) = self.calibrating.get_mut(&device).filter(|_| ran_all <= 0.0) {
-            calibrating.slice(&foreground, seconds);
-        }
-        if may_use_gaps {
-            disk.gaps((1.0 - foreground.busy).clamp(0.0, 1.0), ran_all / seconds, seconds);
-        }
-        if ran_all <= 0.0 && foreground.requests_per_second > 0.0 {
-            disk.alone.add(foreground.requests_per_second, seconds, STEAL_AHEAD.as_secs_f64());
-        }
-    }
-
-    fn learn(&mut self, device: DeviceId) -> Vec<Effect> {
-        let works = self.works.values_mut().filter(|work| work.queue.device == device);
-        let news = works.filter_map(|work| Some((work.queue.id, work.learnt.take_news()?)));
-        let effects: Vec<Effect> = news.map(|(id, cost)| Effect::BackgroundLearnt { id, cost }).collect();
-        if let Some(in_force) = self.plans.get_mut(&device).filter(|_| !effects.is_empty()) {
-            in_force.is_stale = true;
-        }
-        effects
     }
 }

@@ -44,7 +44,7 @@ use crate::unreadable::Unreadable;
 use minerva_actuate::Actuator;
 use minerva_decide::{DecideInput, Decided, Decider, Part};
 use minerva_model::{
-    Device, DeviceId, Effect, EngineConfig, Event, Finding, MigrationReport, Mode, Nanos, Outlook, Sample,
+    AgentReport, Device, DeviceId, Effect, EngineConfig, Event, Finding, MigrationReport, Mode, Nanos, Outlook, Sample,
     ServedContracts, Signals, Tenant, TenantHistory, TenantId,
 };
 use minerva_observe::Observer;
@@ -92,9 +92,7 @@ impl Engine {
             Event::TenantSeen { tenant, history } => self.tenant_seen(&tenant, &history),
             Event::TenantGone(id) => self.tenant_gone(id),
             Event::Sampled(sample) => self.sampled(&sample),
-            // Of a tenant that is not there nothing is kept, so that reports cannot pile up.
-            Event::Reported(report) if !self.decider.knows(report.tenant) => {}
-            Event::Reported(report) => self.observer.reported(report),
+            Event::Reported(report) => self.reported(report),
             Event::Answered { id, outcome } => self.actuator.answered(self.now, id, &outcome),
             Event::Requested(request) => self.requested(request),
             Event::LevelClaimsChanged { tenant, claims } => {
@@ -129,6 +127,13 @@ impl Engine {
         // At once, so that effects stand in the order of the events that caused them.
         while let Some(effect) = self.actuator.poll_effect() {
             self.effects.push_back(effect);
+        }
+    }
+
+    fn reported(&mut self, report: AgentReport) {
+        // Of a tenant that is not there nothing is kept, so that reports cannot pile up.
+        if self.decider.knows(report.tenant) {
+            self.observer.reported(report);
         }
     }
 

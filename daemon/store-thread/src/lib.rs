@@ -5,6 +5,7 @@
 //! rows are kept up to a bound and then given up and counted. Entries of the ledger and what tenants claim are committed in the
 //! order given and each is acknowledged; what cannot be committed is told to the loop, which takes it back.
 
+mod calibrations;
 #[cfg(test)]
 mod churn_tests;
 mod jobs;
@@ -20,8 +21,8 @@ pub use questions::Questions;
 
 use jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
 use minerva_model::{
-    AccessKind, BackgroundId, Boost, Declaration, DeviceId, DiskCalibration, Event, LearntBandwidth, LedgerEntry,
-    Nanos, Recalled, Tenant, TenantHistory,
+    AccessKind, BackgroundId, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled,
+    Tenant, TenantHistory,
 };
 use minerva_store::{
     AuditRow, BackgroundRow, DiskIdentities, JobPast, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim,
@@ -189,11 +190,6 @@ impl Memory {
     /// Background work that is registered, and the last number that was used; nothing while the store cannot be read.
     pub fn background(&self) -> Option<(Vec<BackgroundRow>, BackgroundId)> {
         self.read("background work", Store::background)
-    }
-
-    /// What was measured of a disk of this identity, if it ever was.
-    pub fn calibration(&self, disk: &str) -> Option<DiskCalibration> {
-        self.read("calibrations of disks", |store| store.calibration(disk)).flatten()
     }
 
     /// What the kept runs of batch jobs did, by name; nothing while the store cannot be read.

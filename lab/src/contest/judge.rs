@@ -159,17 +159,8 @@ fn rows(contest: &Contest, ours: &[Numbers], theirs: &[Numbers], baseline: &str,
             row("completion of the heavy".to_owned(), value, false, goals.heavy_most, format!("{detail} s"));
         }
         None => {
-            // Where they last they keep what their shares say, of what all are served.
-            let (due, whose) = heavy_due(contest, ours);
-            let kept = median(ours.iter().map(|one| one.heavy_contended / one.contended.max(f64::MIN_POSITIVE)));
-            let of_disk = median(ours.iter().map(|one| one.heavy_contended));
-            let detail = format!(
-                "{:.1} % of the time that all are served, {:.1} % of the disk's; {whose} {:.1} %",
-                kept * 100.0,
-                of_disk * 100.0,
-                due * 100.0
-            );
-            row("disk time of the heavy, of their shares".to_owned(), kept / due, true, 1.0, detail);
+            let (kept, detail) = heavy_kept(contest, ours);
+            row("disk time of the heavy, of their shares".to_owned(), kept, true, 1.0, detail);
         }
     }
     if let Some((value, detail)) = compare(&|one| Some(one.served)) {
@@ -179,6 +170,20 @@ fn rows(contest: &Contest, ours: &[Numbers], theirs: &[Numbers], baseline: &str,
         row("whole disk".to_owned(), value, true, goals.disk_least, format!("{detail} of its time served{rates}"));
     }
     rows
+}
+
+/// Where the heavy last they keep what their shares say, of what all are served: the part of it that they kept.
+fn heavy_kept(contest: &Contest, ours: &[Numbers]) -> (f64, String) {
+    let (due, whose) = heavy_due(contest, ours);
+    let kept = median(ours.iter().map(|one| one.heavy_contended / one.contended.max(f64::MIN_POSITIVE)));
+    let of_disk = median(ours.iter().map(|one| one.heavy_contended));
+    let detail = format!(
+        "{:.1} % of the time that all are served, {:.1} % of the disk's; {whose} {:.1} %",
+        kept * 100.0,
+        of_disk * 100.0,
+        due * 100.0
+    );
+    (kept / due, detail)
 }
 
 /// The part that the heavy are to have beside those that last: by the weights in force, or by the least share where there are none.

@@ -129,22 +129,7 @@ pub fn undo_bites(plan: &UndoPlan, program: &WorkerProgram, interrupted: &Atomic
     let during = wait(boottime(), JUDGED)?;
     wait(during, plan.window)?;
     daemon.check()?;
-    let daemon = match plan.by {
-        UndoBy::End => {
-            end(daemon, plan)?;
-            None
-        }
-        UndoBy::Mode => {
-            config(false).write_in(Mode::Shadow)?;
-            daemon.reload()?;
-            Some(daemon)
-        }
-        UndoBy::Exclusion => {
-            config(true).write()?;
-            daemon.reload()?;
-            Some(daemon)
-        }
-    };
+    let daemon = undo(daemon, plan, config)?;
     let after = wait(boottime(), SETTLE)?;
     wait(after, plan.window)?;
     daemon.map_or(Ok(()), |daemon| end(daemon, plan))?;
@@ -152,6 +137,17 @@ pub fn undo_bites(plan: &UndoPlan, program: &WorkerProgram, interrupted: &Atomic
     let progress = readers.into_iter().map(|reader| Ok(reader.wait()?.progress)).collect::<Result<Vec<_>>>()?;
     let rates = |start| [0, 1].map(|index| rate(&progress[index], start, plan.window));
     Ok(UndoResult { before: rates(before), during: rates(during), after: rates(after) })
+}
+
+/// Has the daemon undo what it wrote; the daemon, where it goes on.
+fn undo<'a>(mut daemon: Daemon, plan: &UndoPlan, config: impl Fn(bool) -> DaemonConfig<'a>) -> Result<Option<Daemon>> {
+    match plan.by {
+        UndoBy::End => return end(daemon, plan).map(|()| None),
+        UndoBy::Mode => drop(config(false).write_in(Mode::Shadow)?),
+        UndoBy::Exclusion => drop(config(true).write()?),
+    }
+    daemon.reload()?;
+    Ok(Some(daemon))
 }
 
 fn end(daemon: Daemon, plan: &UndoPlan) -> Result<()> {

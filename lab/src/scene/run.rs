@@ -78,15 +78,13 @@ pub fn run_scene(
             workers[index].stop();
         }
         let live = live(scene, &workers, elapsed);
-        let left = |(done, all): &(u64, u64)| all.saturating_sub(*done);
-        steered.see(&live.bytes.iter().map(left).collect::<Vec<_>>())?;
+        steered.see(&live.bytes.iter().map(|(done, all)| all.saturating_sub(*done)).collect::<Vec<_>>())?;
         weights.look(elapsed);
         watch(&live);
         std::thread::sleep(BEAT);
     }
     let results = workers.into_iter().map(Worker::wait).collect::<Result<Vec<_>>>()?;
-    let result = RunResult::new(scene, steering.name(), origin, &results);
-    Ok(RunResult { weights: weights.into_rows(), ..result })
+    Ok(RunResult { weights: weights.into_rows(), ..RunResult::new(scene, steering.name(), origin, &results) })
 }
 
 /// What a run's disk holds, kept in memory for as long as the run lasts.

@@ -40,6 +40,7 @@ mod joined;
 mod listing;
 mod machines;
 mod mounts;
+mod network;
 mod observer;
 mod open_files;
 mod parents;
@@ -58,6 +59,7 @@ mod subtrees;
 mod tenant_counters;
 mod tenants;
 mod tree;
+mod turns;
 
 pub use descriptors::DESCRIPTORS_MAX;
 pub use error::ObserveError;

@@ -8,12 +8,14 @@
 //! given to another process is told by its start time. Open files have turns of their own (`open_files.rs`).
 
 use crate::guests::{guest_in, may_be_guest};
+use crate::network::network_bytes;
 use crate::open_files::{FileTurns, Files};
-use crate::parse::{parse_network_bytes, parse_pressure, parse_process_io, parse_process_stat};
+use crate::parse::{parse_pressure, parse_process_io, parse_process_stat};
 use crate::pids::pids_of;
 use crate::read::Reader;
 use crate::skips::Skips;
 use crate::tenants::Known;
+use crate::turns::{empty_usage, in_turns};
 use minerva_model::{CgroupVersion, TenantId, TenantPressure, TenantUsage};
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::{BTreeMap, BTreeSet};
@@ -293,33 +295,5 @@ impl Processes {
     fn is_in_own_network(&self, folder: &Path) -> Option<bool> {
         let namespace = std::fs::read_link(folder.join("ns/net")).ok()?;
         Some(Some(&namespace) == self.own_network.as_ref())
-    }
-}
-
-/// What the process's network namespace carried.
-fn network_bytes(folder: &Path, reader: &mut Reader, skips: &mut Skips) -> Option<u64> {
-    let (bytes, malformed) = parse_network_bytes(reader.path(&folder.join("net/dev")).ok()?);
-    skips.malformed("/proc/<pid>/net/dev", "a process", &malformed);
-    Some(bytes)
-}
-
-/// The members from the one after `last` on, round to `last` itself.
-fn in_turns(members: impl Iterator<Item = TenantId> + Clone, last: TenantId) -> impl Iterator<Item = TenantId> {
-    let rest = members.clone().filter(move |id| *id <= last);
-    members.filter(move |id| *id > last).chain(rest)
-}
-
-const fn empty_usage(tenant: TenantId) -> TenantUsage {
-    TenantUsage {
-        tenant,
-        cpu_ns: 0,
-        memory_bytes: 0,
-        network_bytes: None,
-        open_files: 0,
-        open_sockets: 0,
-        open_file_bytes: 0,
-        processes: 0,
-        process_read_bytes: 0,
-        process_write_bytes: 0,
     }
 }

@@ -2,7 +2,6 @@
 //! this disk loses between turns. `core/decide/tests/endogenic.rs` has the same for a disk that loses nothing.
 
 #![expect(clippy::expect_used, reason = "a test that cannot be set up fails")]
-#![expect(clippy::disallowed_macros, reason = "measured figures are told with --nocapture")]
 
 use minerva_blocksched::{Bfq, BfqOptions, FlowParameters};
 use minerva_model::Nanos;

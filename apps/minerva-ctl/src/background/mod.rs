@@ -184,18 +184,24 @@ async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result
     ));
     text.push_str(&slip(&queue));
     if let Some(plan) = &plan {
-        let paid = plan.payments.iter().find(|payment| payment.name == queue.name).and_then(|paid| paid.paid_unix_ns);
-        let paid = paid.map_or_else(|| "not within a month".to_owned(), crate::moment::show);
-        text.push_str(&format!("  planned   done {paid}\n"));
-        if let Some(space) = space::sentence(plan) {
-            text.push_str(&format!("  {space}\n"));
-        }
-        for alarm in &plan.alarms {
-            text.push_str(&format!("  ALARM     {}: {}\n", crate::moment::show(alarm.at_unix_ns), alarm.message));
-        }
+        text.push_str(&planned(plan, &queue));
     }
     output::text(&text)?;
     Ok(CommandStatus::Well)
+}
+
+/// When a queue is done by the plan, and what is wrong with its disk.
+fn planned(plan: &v1::BackgroundPlan, queue: &v1::BackgroundQueue) -> String {
+    let paid = plan.payments.iter().find(|payment| payment.name == queue.name).and_then(|paid| paid.paid_unix_ns);
+    let paid = paid.map_or_else(|| "not within a month".to_owned(), crate::moment::show);
+    let mut text = format!("  planned   done {paid}\n");
+    if let Some(space) = space::sentence(plan) {
+        text.push_str(&format!("  {space}\n"));
+    }
+    for alarm in &plan.alarms {
+        text.push_str(&format!("  ALARM     {}: {}\n", crate::moment::show(alarm.at_unix_ns), alarm.message));
+    }
+    text
 }
 
 /// Its processors are a list, and no sentence that says why it may use all.

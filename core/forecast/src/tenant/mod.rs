@@ -6,6 +6,7 @@ mod features;
 mod phases;
 mod rates;
 mod session;
+mod usage;
 
 pub use bursts::Bursts;
 pub use features::{FEATURES, FEATURES_WITHOUT_DAY_AGO, FeatureState, Reading, Row, Usage};

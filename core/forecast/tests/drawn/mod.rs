@@ -1,5 +1,7 @@
 //! Tenants that are drawn: some whose sessions go with the files that they open, and some that are noise.
 
+#![allow(clippy::expect_used, reason = "a test that cannot be set up fails")]
+
 use minerva_forecast::tenant::{Reading, SessionClass, Usage};
 use minerva_forecast::{Family, Forecaster, ForecasterSettings, Key, SliceTime};
 use minerva_model::{DeviceId, Nanos, TenantId};

@@ -1,9 +1,9 @@
 //! What the host's models make of a series: ridge regression, and the boosted trees that follow it in the daemon. Here each learns from one
 //! series alone; what processes show and the time of day are among the features where the data have them.
 
+use super::horizon::{AHEAD, FIRST, sum_from};
 use super::score::Account;
 use super::series::Series;
-use super::steps::{AHEAD, FIRST, sum_from};
 use minerva_forecast::host::{Learner, LearnerSettings};
 use minerva_forecast::online::{NAIVE, Naive, SkillMeter};
 use minerva_forecast::tenant::{Cutter, FeatureState, Row};

@@ -10,6 +10,7 @@
 
 mod columns;
 mod days;
+mod horizon;
 mod learned;
 mod page;
 mod plots;

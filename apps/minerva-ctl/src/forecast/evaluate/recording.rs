@@ -13,12 +13,7 @@ type Rates = [f64; 2];
 
 /// Reads a recording to its end, or to where it is cut.
 pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> anyhow::Result<Vec<Series>> {
-    let mut recording = Recording::open(path).with_context(|| {
-        format!(
-            "failed to open {}: it is no recording, and its name does not end in .csv, .tsv or .parquet",
-            path.display()
-        )
-    })?;
+    let mut recording = Recording::open(path).with_context(|| no_recording(path))?;
     let mut engine =
         crate::replay::engine(&mut recording).with_context(|| format!("failed to read {}", path.display()))?;
     // What the engine knew when the recording began wants to be said first.
@@ -64,6 +59,13 @@ pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> a
         }
     }
     Ok(Read { tenants, devices, slices, rates, usage, wall }.series(step, problems))
+}
+
+fn no_recording(path: &Path) -> String {
+    format!(
+        "failed to open {}: it is no recording, and its name does not end in .csv, .tsv or .parquet",
+        path.display()
+    )
 }
 
 /// What was read.

@@ -1,5 +1,6 @@
 //! The next step and the next fifteen, as `core/forecast` does it slice by slice: each value is forecast from those before it.
 
+use super::horizon::{AHEAD, FIRST, sum_from};
 use super::learned;
 use super::score::{Account, Board};
 use super::series::Series;
@@ -8,10 +9,6 @@ use minerva_forecast::evaluate::Brier;
 use minerva_forecast::online::{NAIVE, Naive};
 use std::time::Instant;
 
-/// Steps ahead.
-pub(super) const AHEAD: usize = 15;
-/// Values before the first forecast, of which a fit is made, and from fit to fit.
-pub(super) const FIRST: usize = 60;
 const HISTORY: usize = 300;
 const REFIT: usize = 60;
 /// What is above this part of the history is cut off before a fit, as in the daemon.
@@ -52,11 +49,6 @@ pub(super) fn backtest(series: &Series) -> [Board; 2] {
     let [next, ahead] = both;
     let board = |horizon, accounts| Board { horizon, accounts, simplest: SIMPLEST, none_because: None };
     [board("next step", next), board("next 15 steps", ahead)]
-}
-
-/// The sum of the next so many from a step on; no number if one of them is none.
-pub(super) fn sum_from(values: &[f64], step: usize, ahead: usize) -> f64 {
-    values.get(step..step + ahead).map_or(f64::NAN, |ahead| ahead.iter().sum())
 }
 
 fn naive(values: &[f64]) -> [Vec<Account>; 2] {

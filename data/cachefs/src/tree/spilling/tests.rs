@@ -15,13 +15,13 @@ const ORIGIN: WriteOrigin = WriteOrigin { ends_privileges: false };
 const BYTES: usize = 64 << 10;
 
 /// A tree that spills, with what it and its spill area use of their quotas.
-struct Place {
+struct Fixture {
     tree: Tree,
     stable: Arc<Account>,
     _folders: [TempDir; 2],
 }
 
-impl Place {
+impl Fixture {
     fn new(options: TreeOptions) -> Self {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let (memory, stable) = (Arc::new(Account::new(1 << 30, 1000)), Arc::new(Account::new(1 << 30, 1000)));
@@ -63,47 +63,47 @@ fn content(number: usize) -> Vec<u8> {
 
 #[test]
 fn what_another_spilled_or_removed_since_it_was_chosen_is_left_alone() {
-    let place = Place::new(options());
-    (0..4).for_each(|number| place.make(number));
-    let [chosen, again] = [place.tree.oldest(), place.tree.oldest()];
-    place.tree.remove(1, OsStr::new("3"), false).unwrap();
+    let fixture = Fixture::new(options());
+    (0..4).for_each(|number| fixture.make(number));
+    let [chosen, again] = [fixture.tree.oldest(), fixture.tree.oldest()];
+    fixture.tree.remove(1, OsStr::new("3"), false).unwrap();
     let mut pass = super::SpillPass::default();
     for candidate in chosen.into_iter().chain(again) {
-        place.tree.spill_candidate(candidate, &mut pass, &|| false);
+        fixture.tree.spill_candidate(candidate, &mut pass, &|| false);
     }
     assert_eq!((pass.files, pass.error), (3, None));
-    assert_eq!((place.tree.usage().bytes, place.stable.usage().bytes), (0, 3 * BYTES as u64));
+    assert_eq!((fixture.tree.usage().bytes, fixture.stable.usage().bytes), (0, 3 * BYTES as u64));
     for number in 0..3 {
-        assert!(place.read(number) == content(number), "{number}");
+        assert!(fixture.read(number) == content(number), "{number}");
     }
 }
 
 #[test]
 fn threads_that_spill_the_same_files_beside_readers_lose_none() {
-    let place = Place::new(options());
+    let fixture = Fixture::new(options());
     for round in 0..20 {
         let numbers = round * 10..round * 10 + 10;
-        numbers.clone().for_each(|number| place.make(number));
+        numbers.clone().for_each(|number| fixture.make(number));
         thread::scope(|scope| {
-            (0..2).for_each(|_| drop(scope.spawn(|| place.tree.spill_down_to(0))));
+            (0..2).for_each(|_| drop(scope.spawn(|| fixture.tree.spill_down_to(0))));
             for number in numbers.clone() {
-                let place = &place;
-                scope.spawn(move || assert!(place.read(number) == content(number), "{number}"));
+                let fixture = &fixture;
+                scope.spawn(move || assert!(fixture.read(number) == content(number), "{number}"));
             }
         });
-        place.tree.spill_down_to(0);
+        fixture.tree.spill_down_to(0);
         for number in numbers {
-            assert!(place.read(number) == content(number), "{number}");
+            assert!(fixture.read(number) == content(number), "{number}");
         }
     }
-    assert_eq!((place.tree.usage().bytes, place.stable.usage().bytes), (0, 200 * BYTES as u64));
+    assert_eq!((fixture.tree.usage().bytes, fixture.stable.usage().bytes), (0, 200 * BYTES as u64));
 }
 
 #[test]
 fn a_file_that_is_spilled_while_its_name_is_looked_up_is_found_on_the_disk() {
-    let place = Place::new(options());
-    place.make(0);
-    let (taken, tree) = (place.tree.hold(10_000).unwrap(), &place.tree);
+    let fixture = Fixture::new(options());
+    fixture.make(0);
+    let (taken, tree) = (fixture.tree.hold(10_000).unwrap(), &fixture.tree);
     let shown = thread::scope(|scope| {
         let looking = scope.spawn(|| {
             loop {
@@ -124,19 +124,19 @@ fn a_file_that_is_spilled_while_its_name_is_looked_up_is_found_on_the_disk() {
     tree.write(opened.handle, 0, b"new", ORIGIN).unwrap();
     tree.release(opened.handle).unwrap();
     tree.forget(shown.node, 1);
-    assert_eq!(place.read(0), [b"new", &content(0)[3..]].concat());
+    assert_eq!(fixture.read(0), [b"new", &content(0)[3..]].concat());
 }
 
 #[test]
 fn what_spills_waits_its_turn_beside_others() {
     let queue = DiskQueue::new(1);
     let (own, other) = (queue.flow(100), queue.flow(100));
-    let place = Place::new(TreeOptions { disk: Some(Arc::clone(&own)), ..options() });
-    place.make(0);
+    let fixture = Fixture::new(TreeOptions { disk: Some(Arc::clone(&own)), ..options() });
+    fixture.make(0);
     assert!(own.enter(Kind::Write, 1).is_none());
     let busy = other.enter(Kind::Write, 1).unwrap();
     thread::scope(|scope| {
-        let spilling = scope.spawn(|| place.tree.spill_down_to(0));
+        let spilling = scope.spawn(|| fixture.tree.spill_down_to(0));
         while queue.queued() == 0 {
             assert!(!spilling.is_finished(), "it did not ask for the disk");
             thread::yield_now();
@@ -144,5 +144,5 @@ fn what_spills_waits_its_turn_beside_others() {
         drop(busy);
         assert_eq!(spilling.join().unwrap().files, 1);
     });
-    assert!(place.read(0) == content(0));
+    assert!(fixture.read(0) == content(0));
 }
