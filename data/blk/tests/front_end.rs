@@ -4,33 +4,19 @@
 
 mod common;
 
-use common::Bench;
+use common::{Bench, PATIENCE, wait_for_reason};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use vhost::VhostBackend;
 use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// `VHOST_USER_GET_FEATURES` of version 1, without anything behind it.
 const GET_FEATURES: [u8; 12] = [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
-
-/// Waits until this is said of why the disk's front end is not served.
-fn wait_for_reason(bench: &Bench, why: &str) {
-    let begun = Instant::now();
-    loop {
-        let said = bench.server.as_ref().unwrap().hang_up("disk0").map(|why| why.to_string()).unwrap_or_default();
-        if said.contains(why) {
-            return;
-        }
-        assert!(begun.elapsed() < PATIENCE, "`{why}` is not said, but `{said}`");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// The next front end is served.
 fn judge(bench: &Bench) {

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Bench, IMAGE_BYTES, disk};
+use common::{Bench, IMAGE_BYTES, PATIENCE, disk, wait_for_reason};
 use minerva_blk::TransferKind;
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, ClientRing, Request, kind};
@@ -30,7 +30,6 @@ const OPTIONS: ClientOptions = ClientOptions {
     data_bytes: 4096,
     without: 0,
 };
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the neighbour is measured without anybody else.
 const ALONE: Duration = Duration::from_secs(1);
 
@@ -284,19 +283,6 @@ fn a_connection_that_talks_nonsense_is_hung_up_on_and_the_next_is_served() {
     judge(&bench, &mut honest);
     let mut client = Client::connect(&bench.socket(0), ClientOptions::default());
     assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
-}
-
-/// Waits until this is said of why the first disk's front end is not served.
-fn wait_for_reason(bench: &Bench, why: &str) {
-    let begun = Instant::now();
-    loop {
-        let said = bench.server.as_ref().unwrap().hang_up("disk0").map(|why| why.to_string()).unwrap_or_default();
-        if said.contains(why) {
-            return;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{said}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// A front end that has agreed on everything but the guest's memory.

@@ -12,6 +12,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// For so long a test waits for what happens in another thread.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One VM disk of a test.
 pub(crate) struct TestDisk {
@@ -159,4 +163,17 @@ pub(crate) fn disk(image: &Path) -> TestDisk {
         Err(_) => ImageOptions { is_direct: false, ..direct },
     };
     TestDisk { image: image.to_owned(), options, parameters: FlowParameters::default(), contract: None, queues: 1 }
+}
+
+/// Waits until this is said of why the first disk's front end is not served.
+pub(crate) fn wait_for_reason(bench: &Bench, why: &str) {
+    let begun = Instant::now();
+    loop {
+        let said = bench.server.as_ref().unwrap().hang_up("disk0").map(|why| why.to_string()).unwrap_or_default();
+        if said.contains(why) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "`{why}` is not said, but `{said}`");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
