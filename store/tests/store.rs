@@ -340,8 +340,8 @@ fn a_newer_schema_is_refused_and_left_as_it_is() {
     execute(&fixture.path(), "PRAGMA user_version = 99");
     let before = std::fs::read(fixture.path()).expect("read");
     let error = fixture.try_open("boot-a").err().expect("refused");
-    assert_eq!(error.kind, StoreErrorKind::NewerSchema { found: 99, known: 9 });
-    expect!["open the store DIR/minerva.db: its schema is version 99, this program knows 9; use the newer program, or move the file away"]
+    assert_eq!(error.kind, StoreErrorKind::NewerSchema { found: 99, known: 10 });
+    expect!["open the store DIR/minerva.db: its schema is version 99, this program knows 10; use the newer program, or move the file away"]
         .assert_eq(&fixture.shown(error));
     assert_eq!(std::fs::read(fixture.path()).expect("read"), before);
 }

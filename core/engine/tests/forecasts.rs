@@ -132,7 +132,7 @@ fn a_periodic_reader_is_foreseen_with_skill() {
         t1 pattern: 50.0 MiB (38.7 to 50.0), busy 1000 of 1000, skill 0.66
         t2 next-slice: 0.0 MiB (0.0 to 0.0), busy 0 of 1000, skill 0.54
         t2 pattern: 50.0 MiB (38.7 to 50.0), busy 1000 of 1000, skill 0.66
-        t2 session: 50.0 MiB (50.0 to 53.2), busy 1000 of 1000, skill 0.00
+        t2 session: 50.0 MiB (0.0 to 50.0), busy 1000 of 1000, skill 0.00
     "#]]
     .assert_eq(&shown(engine.outlook()));
 }

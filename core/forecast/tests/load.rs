@@ -59,11 +59,13 @@ fn forecast(loads: &Loads) -> SharedLoad {
 fn an_offices_week_is_foreseen_with_skill_and_intervals() {
     let mut loads = Loads::default();
     let of = disk(0);
-    run(&mut loads, &of, 0, 28, |second| reading(office(second - 1), None));
+    // Of reads and writes the smaller skill is told, and what came a week ago is a good forecast of reads here: to be surely better
+    // than that takes some weeks.
+    run(&mut loads, &of, 0, 70, |second| reading(office(second - 1), None));
     let foreseen = forecast(&loads);
     assert_eq!((foreseen.bins.len(), &foreseen.of), (LOAD_BINS, &of));
     // The last slice ended the last bin of a Sunday; what is under way is that bin, and Monday follows.
-    let at = |hours: u64| foreseen.at(Nanos::from_secs(28 * 86_400 + hours * 3_600 + 1_500)).expect("within the week");
+    let at = |hours: u64| foreseen.at(Nanos::from_secs(70 * 86_400 + hours * 3_600 + 1_500)).expect("within the week");
     for (hours, read, written) in [(10, 20.0, 0.5), (2, 1.0, 50.0), (24 + 12, 20.0, 0.5), (5 * 24 + 12, 1.0, 0.5)] {
         let bin = at(hours);
         let near = |value: f32, expected: f64| (f64::from(value) / MIB / expected - 1.0).abs() < 0.3;
@@ -74,10 +76,10 @@ fn an_offices_week_is_foreseen_with_skill_and_intervals() {
         at(2).read_share().is_some_and(|share| share < 0.1) && at(10).read_share().is_some_and(|share| share > 0.9)
     );
     assert!(foreseen.skill_day > 0.05 && foreseen.skill_day <= 1.0, "{}", foreseen.skill_day);
-    assert!(foreseen.days_scored >= 25);
+    assert!(foreseen.days_scored >= 67);
     // Of a Monday's bytes, which are told as a sum, with an interval of their own.
     let monday = |of: fn(&Totals) -> f64| {
-        (0..LOAD_BINS_PER_DAY as u64).map(|bin| of(&office(28 * 86_400 + bin * 600 + 300))).sum::<f64>() * 600.0
+        (0..LOAD_BINS_PER_DAY as u64).map(|bin| of(&office(70 * 86_400 + bin * 600 + 300))).sum::<f64>() * 600.0
     };
     for (sum, came) in
         [(foreseen.day.read, monday(|of| of.read_bytes)), (foreseen.day.written, monday(|of| of.write_bytes))]
@@ -88,7 +90,7 @@ fn an_offices_week_is_foreseen_with_skill_and_intervals() {
     // Of the day that comes about 80 of 100 bins are within.
     let mut held = 0;
     for bin in 0..LOAD_BINS_PER_DAY {
-        let second = 28 * 86_400 + bin as u64 * 600 + 300;
+        let second = 70 * 86_400 + bin as u64 * 600 + 300;
         let came = office(second).read_bytes;
         let interval = foreseen.at(Nanos::from_secs(second)).expect("within").read;
         held += usize::from((f64::from(interval.lower)..=f64::from(interval.upper)).contains(&came));
