@@ -3,7 +3,7 @@
 //! image is locked is tried again.
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, settings_of, tell_failure, tell_hang_up, terms_of};
+use crate::disk::{NEUTRAL, heeds_weights, settings_of, tell_failure, tell_hang_up, terms_of};
 use crate::physical::host_disk;
 use crate::refused::{self, Refused, WaitingDisk};
 use anyhow::{Context, bail};
@@ -70,7 +70,15 @@ pub(crate) fn open<'a>(
 /// A disk of an open image, with what its scheduler is told of it. Whether it fits beside others is not judged yet.
 pub(crate) fn planned(devices: &mut Devices, settings: DiskSettings, image: Image) -> anyhow::Result<Planned> {
     let physical = devices.place(host_disk(image.device()))?;
-    let scheduler = devices.devices[physical].physical.scheduler;
+    let host_disk = &devices.devices[physical].physical;
+    let scheduler = host_disk.scheduler;
+    if settings.terms.weight != NEUTRAL && !heeds_weights(scheduler) {
+        eprintln!(
+            "minerva-blk: disk `{}`: its weight has no effect, as the scheduler `{scheduler}` of {} ignores weights; promise it a `rate` \
+             in place of it, or use `bfq`, `sfq` or `mclock`",
+            settings.name, host_disk.name
+        );
+    }
     let disk = VmDisk {
         name: settings.name.clone(),
         image: Arc::new(image),

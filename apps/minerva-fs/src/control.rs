@@ -2,12 +2,13 @@
 //! (`minerva_api::cache`). Root sees everybody, others their own.
 
 use crate::callers::{Callers, Until};
-use crate::deferred::{Deferred, Earned, Mounts, User, Wish, find_tenant, judge_machine, tenants_of};
+use crate::deferred::{Deferred, Earned, Mounts, Wish, find_tenant, judge_machine, tenants_of};
 use crate::explain::explain;
 use crate::reload::{self, Reloader};
 use crate::second_account::{SecondAccount, SecondTold};
 use crate::settings::{load, not_there, socket};
 use crate::tenant::{Mount, Tenant};
+use crate::user::User;
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Pool, Request, TenantStatus, TreeStatus, ask};
 use minerva_cachefs::UNITS;

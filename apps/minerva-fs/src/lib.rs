@@ -62,6 +62,7 @@ mod second_account;
 mod settings;
 mod spiller;
 mod tenant;
+mod user;
 
 use arguments::{Action, Arguments};
 use clap::Parser;

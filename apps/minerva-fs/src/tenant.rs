@@ -1,8 +1,8 @@
 //! One tenant's two trees, from its directories to its mounts.
 
-use crate::deferred::User;
 use crate::owner::Owner;
 use crate::second_account::SecondAccounts;
+use crate::user::User;
 use crate::{mount_point, pool};
 use anyhow::Context;
 use minerva_api::cache::Pool;

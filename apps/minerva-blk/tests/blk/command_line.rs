@@ -19,6 +19,27 @@ fn a_good_file_is_judged_with_all_that_it_names() {
 }
 
 #[test]
+fn a_weight_that_the_scheduler_ignores_is_told_and_the_disk_served() {
+    let place = ServerFolder::new();
+    for (scheduler, is_told) in [("htbs", true), ("tag", true), ("bfq", false)] {
+        place.write("direct = false", "");
+        let output = place.run(&["--check"]);
+        let device = text(&output.stdout);
+        let device =
+            device.split(" bytes on ").nth(1).and_then(|rest| rest.split(',').next()).expect("a device").to_owned();
+        place.write("weight = 300\ndirect = false", &format!("[devices.{device}]\nscheduler = \"{scheduler}\""));
+        let output = place.run(&["--check"]);
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert_eq!(
+            said.contains("disk `vm1`: its weight has no effect, as the scheduler"),
+            is_told,
+            "{scheduler}: {said}"
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_served_is_told_with_the_file_the_line_and_what_to_do() {
     let place = ServerFolder::new();
     let refused = |disk: &str, rest: &str| {

@@ -2,8 +2,8 @@
 
 use super::job::link_text;
 use super::place::is_below;
-use super::user::User;
 use super::{Deferred, Earned, MoveCounts, Waiting, mount_of, unix_ms};
+use crate::user::User;
 use anyhow::Context;
 use minerva_api::cache::{DeferredFile, MigrationStatus};
 use minerva_decide::ToldBy;

@@ -16,7 +16,7 @@
 use super::copy::Copy;
 use super::failpoint::reach;
 use super::site::{Found, Site};
-use super::user::User;
+use crate::user::User;
 use minerva_cachefs::{DEFERRED, MoveRefusal, Moving, Tree};
 use minerva_store::{Deferral, DeferralStep};
 use rustix::io::Errno;

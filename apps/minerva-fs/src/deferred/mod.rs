@@ -35,13 +35,11 @@ mod place;
 mod reports;
 mod site;
 mod threads;
-mod user;
 
 pub(crate) use namespace::Mounts;
 pub(crate) use place::{Wish, find_tenant, judge_machine, tenants_of};
 pub(crate) use reports::Earned;
 pub(crate) use threads::start as start_moving;
-pub(crate) use user::User;
 
 use crate::guest;
 use crate::settings::Settings;

@@ -1,6 +1,6 @@
 //! The directory to which a file is to go, and what is there under its name: a link, a copy, or something of somebody else's.
 
-use super::user::User;
+use crate::user::User;
 use anyhow::{Context, bail};
 use minerva_store::Deferral;
 use rustix::fs::{

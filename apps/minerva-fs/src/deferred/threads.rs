@@ -4,8 +4,8 @@
 use super::Deferred;
 use super::disks::Destination;
 use super::mover::Moves;
-use super::user::keep_to_quotas;
 use crate::looker::Looker;
+use crate::user::keep_to_quotas;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

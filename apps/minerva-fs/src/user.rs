@@ -24,7 +24,7 @@ impl From<PeerCredentials> for User {
 }
 
 /// From now on quotas hold for this thread, whoever it works for. What it had before.
-pub(super) fn keep_to_quotas() -> io::Result<CapabilitySets> {
+pub(crate) fn keep_to_quotas() -> io::Result<CapabilitySets> {
     let had = capabilities(None)?;
     let effective = had.effective.difference(CapabilitySet::SYS_RESOURCE);
     set_capabilities(None, CapabilitySets { effective, ..had })?;
