@@ -38,8 +38,8 @@ enum Source {
     Fuzz,
     /// Counted in the sources, and a build from nothing.
     Structure,
-    /// Tests that prove it: `cargo test --release` with these arguments, once with each of these filters, and how often they try is in
-    /// this variable.
+    /// Tests that prove it: `cargo test --release` with these arguments, once with each of these filters (an empty one is for all tests),
+    /// and how often they try is in this variable.
     Test(&'static [&'static str], &'static [&'static str], (&'static str, u32)),
 }
 
@@ -71,13 +71,13 @@ const FIGURES: &[(&str, Source)] = &[
     ),
     (
         "deadlines",
-        Source::Test(&["--package", "minerva-decide", "--test", "deadlines"], &[], ("PROPTEST_CASES", 10_000)),
+        Source::Test(&["--package", "minerva-decide", "--test", "deadlines"], &[""], ("PROPTEST_CASES", 10_000)),
     ),
     (
         "kill-ledger",
         Source::Test(&["--package", "minervad", "--test", "daemon"], &["no_purchase_is_lost"], ("MINERVA_KILLS", 200)),
     ),
-    ("power-cut", Source::Test(&["--package", "minerva-lab-cli", "--test", "power_cut"], &[], ("MINERVA_CUTS", 20))),
+    ("power-cut", Source::Test(&["--package", "minerva-lab-cli", "--test", "power_cut"], &[""], ("MINERVA_CUTS", 20))),
     (
         "guest-tests",
         // All of the daemon's tests once, in place of some of them.

@@ -58,11 +58,10 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     let mut arms = arms(device, &in_force, request.change_elevator);
     let parts = device.facts.size_bytes / 3 / HEAVY_READ_BYTES as u64 * HEAVY_READ_BYTES as u64;
     ensure!(parts > 0, "{} is too small to read from", device.name);
-    let scene = Scene { device, config, part_bytes: parts, duration: request.duration };
+    let scene = Scene { device, config, roots, part_bytes: parts, duration: request.duration };
     let mut groups = ProbeGroups::open(config, roots)?;
     let seed = fastrand::u64(..);
-    let state = State { elevator: in_force.clone(), settings: BfqSettings::found(device) };
-    let alone = play(&mut groups, &scene, &mut arms, state, (request.rounds, seed));
+    let alone = play(&mut groups, &scene, &mut arms, in_force, (request.rounds, seed));
     if let Some(number) = groups.signal() {
         drop(groups);
         eprintln!("minerva-ctl: interrupted; all is as it was");
@@ -93,6 +92,7 @@ fn refuse_beside_a_daemon(config: &Config, roots: &Roots) -> anyhow::Result<()> 
 struct Scene<'a> {
     device: &'a Device,
     config: &'a Config,
+    roots: &'a Roots,
     /// Each reader has so much of the disk for itself.
     part_bytes: u64,
     duration: Duration,
@@ -135,38 +135,35 @@ impl Scene<'_> {
         let heavy = readings[..2].iter().map(|reading| reading.bytes).sum::<u64>() as f64;
         Ok(Outcome { heavy_bytes_per_second: heavy / self.duration.as_secs_f64(), light: readings[2] })
     }
-}
 
-/// What the disk has at a moment of the comparison.
-struct State {
-    elevator: String,
-    /// Of BFQ, where that is the elevator.
-    settings: BfqSettings,
-}
-
-impl State {
-    /// Gives the disk what an arm asks for.
-    fn become_as(&mut self, arm: &Arm, groups: &mut ProbeGroups, scene: &Scene<'_>) -> anyhow::Result<()> {
-        let found = BfqSettings::found(scene.device);
-        if arm.elevator != self.elevator {
-            let in_force = scene.device.facts.elevator.clone().unwrap_or_default();
-            groups.write(&of_disk(scene.device, KnobFile::Elevator, [arm.elevator.clone(), in_force]))?;
-            self.elevator.clone_from(&arm.elevator);
-            if self.elevator == BFQ {
-                self.settings = BfqSettings::SHIPPED;
-            }
+    /// Gives the disk what an arm asks for; `elevator` is the one in force.
+    fn become_as(&self, arm: &Arm, groups: &mut ProbeGroups, elevator: &mut String) -> anyhow::Result<()> {
+        if arm.elevator != *elevator {
+            let in_force = self.device.facts.elevator.clone().unwrap_or_default();
+            groups.write(&of_disk(self.device, KnobFile::Elevator, [arm.elevator.clone(), in_force]))?;
+            elevator.clone_from(&arm.elevator);
         }
-        let Some(settings) = arm.settings else { return Ok(()) };
-        let pairs = |of: fn(BfqSettings) -> bool| [settings, self.settings, found].map(of);
-        let low_latency = (KnobFile::BfqLowLatency, pairs(|settings| settings.low_latency));
-        let strict = (KnobFile::BfqStrictGuarantees, pairs(|settings| settings.strict_guarantees));
-        for (file, [wanted, now, found]) in [low_latency, strict] {
-            if wanted != now {
-                groups.write(&of_disk(scene.device, file, [wanted, found].map(|on| u8::from(on).to_string())))?;
+        let Some(wanted) = arm.settings else { return Ok(()) };
+        let found = BfqSettings::found(self.device);
+        let low_latency = (KnobFile::BfqLowLatency, [wanted.low_latency, found.low_latency]);
+        let strict = (KnobFile::BfqStrictGuarantees, [wanted.strict_guarantees, found.strict_guarantees]);
+        for (file, switch) in [low_latency, strict] {
+            let [wanted, found] = switch.map(|on| u8::from(on).to_string());
+            // An elevator that comes back comes with the settings that it had when it went.
+            if self.switch(file)? != wanted {
+                groups.write(&of_disk(self.device, file, [wanted.clone(), found]))?;
             }
+            let name = file.file_name();
+            ensure!(self.switch(file)? == wanted, "{name} of {} did not become {wanted}", self.device.name);
         }
-        self.settings = settings;
         Ok(())
+    }
+
+    /// What a switch of BFQ reads now.
+    fn switch(&self, file: KnobFile) -> anyhow::Result<String> {
+        let path = self.roots.sys.join("block").join(&self.device.name).join(file.file_name());
+        let text = std::fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+        Ok(text.trim().to_owned())
     }
 }
 
@@ -175,16 +172,16 @@ fn play(
     groups: &mut ProbeGroups,
     scene: &Scene<'_>,
     arms: &mut [Arm],
-    mut state: State,
+    mut elevator: String,
     (rounds, seed): (u32, u64),
 ) -> anyhow::Result<Reading> {
     let (name, found) = (&scene.device.name, BfqSettings::found(scene.device));
-    eprintln!("{name}: the light reader alone, under {}", state.elevator);
+    eprintln!("{name}: the light reader alone, under {elevator}");
     let alone = groups.race(scene.device, &[scene.light()], &|_, _, _| Ok(()))?;
     let alone = alone.into_iter().next().context("the light reader told nothing")?;
     let mut free = 0.0;
     if arms.iter().any(|arm| matches!(arm.treatment, Treatment::Caps(_))) {
-        eprintln!("{name}: all readers without a cap, under {}", state.elevator);
+        eprintln!("{name}: all readers without a cap, under {elevator}");
         free = scene.race(groups, Treatment::Equal, 0.0)?.heavy_bytes_per_second;
     }
     let mut random = fastrand::Rng::with_seed(seed);
@@ -194,7 +191,7 @@ fn play(
         for index in order {
             let arm = &mut arms[index];
             eprintln!("{name}: round {round} of {rounds}: {}", arm.name(found));
-            state.become_as(arm, groups, scene)?;
+            scene.become_as(arm, groups, &mut elevator)?;
             let outcome = scene.race(groups, arm.treatment, free)?;
             arm.readings.push(outcome);
         }

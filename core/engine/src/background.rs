@@ -192,7 +192,9 @@ fn ask_with<T>(outlook: &Outlook, device: DeviceId, now: Nanos, ask: impl FnOnce
 /// were better foreseen than by naive forecasts.
 fn foreseen_written(outlook: &Outlook, device: DeviceId) -> Option<impl Fn(f64) -> Expectation> {
     let load = outlook.load(&LoadOf::Device(device))?;
-    let sums = [(load.skill_week, load.week.written), (load.skill_day, load.day.written)];
+    // What is read as well has no part in it.
+    let [skill_day, skill_week] = load.skill_written.unwrap_or([load.skill_day, load.skill_week]);
+    let sums = [(skill_week, load.week.written), (skill_day, load.day.written)];
     let is_known = |(skill, sum): (f64, Expectation)| skill > 0.0 && sum.value > 0.0 && sum.lower < sum.upper;
     sums.into_iter().any(is_known).then_some(move |seconds| load.sum_within(LoadPart::Written, seconds))
 }

@@ -71,8 +71,8 @@ impl Forecasts {
         self.forecaster.set_between(settings.next_slice_between);
         self.forecaster.set_declared_at_beginning(settings.declared_at_beginning);
         self.forecaster.set_by_order(settings.sessions_by_order);
-        self.forecaster.set_lesser_skill(settings.lesser_skill_counts);
-        self.days_ahead.loads_mut().set_lesser_skill(settings.lesser_skill_counts);
+        self.forecaster.set_skill_by_bytes(settings.skill_by_bytes);
+        self.days_ahead.loads_mut().set_skill_by_bytes(settings.skill_by_bytes);
         self.forecaster.set_sessions_by_last(settings.sessions == SessionSource::Last);
         let unwanted: Vec<TenantId> =
             self.tenants.keys().copied().filter(|id| self.mode(*id) == ForecastMode::Off).collect();

@@ -353,7 +353,7 @@ fn days_ahead_are_forecast_only_where_they_are_wanted() {
     assert!(!settings.sessions_at_once && ForecastSettings::default().sessions_at_once);
     assert!(!settings.waiting_take_part && ForecastSettings::default().waiting_take_part);
     assert!(!settings.sessions_are_no_past && ForecastSettings::default().sessions_are_no_past);
-    assert!(!settings.lesser_skill_counts && ForecastSettings::default().lesser_skill_counts);
+    assert!(!settings.skill_by_bytes && ForecastSettings::default().skill_by_bytes);
     assert!(!settings.declared_at_beginning && ForecastSettings::default().declared_at_beginning);
     assert!(!settings.trees_by_leaves && ForecastSettings::default().trees_by_leaves);
 }

@@ -58,10 +58,10 @@ pub struct ForecasterSettings {
     /// its skill against the best naive forecast.
     #[serde(default)]
     pub by_order: bool,
-    /// Of reads and writes together the smaller skill is told, but for a part that hardly adds to the bytes. Otherwise, as by earlier
-    /// versions, a skill of exactly 0 is passed over.
+    /// The skill of reads and writes together is weighted by bytes. Otherwise, as by earlier versions, it is the smaller one, and a skill of
+    /// exactly 0 is passed over.
     #[serde(default)]
-    pub lesser_skill: bool,
+    pub skill_by_bytes: bool,
 }
 
 impl Default for ForecasterSettings {
@@ -83,7 +83,7 @@ impl Default for ForecasterSettings {
             steps: 1_500,
             parts: 2,
             by_order: true,
-            lesser_skill: true,
+            skill_by_bytes: true,
         }
     }
 }
@@ -180,9 +180,9 @@ impl Forecaster {
         self.settings.by_order = by_order;
     }
 
-    /// See [`ForecasterSettings::lesser_skill`].
-    pub fn set_lesser_skill(&mut self, lesser_skill: bool) {
-        self.settings.lesser_skill = lesser_skill;
+    /// See [`ForecasterSettings::skill_by_bytes`].
+    pub fn set_skill_by_bytes(&mut self, skill_by_bytes: bool) {
+        self.settings.skill_by_bytes = skill_by_bytes;
     }
 
     /// From now on a session is taken to transfer what the last of its like did, in place of what the model says: what forecasts are
@@ -265,8 +265,8 @@ impl Forecaster {
     }
 
     fn made(&self, at: Nanos, slice: Nanos) -> Made {
-        let ForecasterSettings { by_order, lesser_skill, .. } = self.settings;
-        Made { at, seconds: slice.as_secs_f64(), ahead: self.settings.ahead(), by_order, lesser_skill }
+        let ForecasterSettings { by_order, skill_by_bytes, .. } = self.settings;
+        Made { at, seconds: slice.as_secs_f64(), ahead: self.settings.ahead(), by_order, skill_by_bytes }
     }
 
     /// Whether anything is known of the tenant on the disk.

@@ -59,8 +59,7 @@ fn forecast(loads: &Loads) -> SharedLoad {
 fn an_offices_week_is_foreseen_with_skill_and_intervals() {
     let mut loads = Loads::default();
     let of = disk(0);
-    // Of reads and writes the smaller skill is told, and what came a week ago is a good forecast of reads here: to be surely better
-    // than that takes some weeks.
+    // What came a week ago is a good forecast of reads here: to be surely better than that takes some weeks.
     run(&mut loads, &of, 0, 70, |second| reading(office(second - 1), None));
     let foreseen = forecast(&loads);
     assert_eq!((foreseen.bins.len(), &foreseen.of), (LOAD_BINS, &of));
@@ -77,6 +76,8 @@ fn an_offices_week_is_foreseen_with_skill_and_intervals() {
     );
     assert!(foreseen.skill_day > 0.05 && foreseen.skill_day <= 1.0, "{}", foreseen.skill_day);
     assert!(foreseen.days_scored >= 67);
+    let [written_day, written_week] = foreseen.skill_written.expect("told");
+    assert!(written_day > 0.05 && written_day <= 1.0 && written_week > 0.0, "{:?}", foreseen.skill_written);
     // Of a Monday's bytes, which are told as a sum, with an interval of their own.
     let monday = |of: fn(&Totals) -> f64| {
         (0..LOAD_BINS_PER_DAY as u64).map(|bin| of(&office(70 * 86_400 + bin * 600 + 300))).sum::<f64>() * 600.0

@@ -71,10 +71,10 @@ pub struct ForecastSettings {
     /// its last word was, which is next to nothing where it tells the truth.
     #[serde(default)]
     pub declared_at_beginning: bool,
-    /// Of reads and writes together the smaller skill is told, but for a part that hardly adds to the bytes. In recordings of earlier
-    /// versions a skill of exactly 0, which also who has proved nothing has, was passed over.
+    /// The skill of reads and writes together is the mean of both, weighted by the bytes that may come of each. In recordings of earlier
+    /// versions it is the smaller one, and a skill of exactly 0, which also who has proved nothing has, was passed over.
     #[serde(default)]
-    pub lesser_skill_counts: bool,
+    pub skill_by_bytes: bool,
 }
 
 /// Where it comes from what a session will transfer.
@@ -115,7 +115,7 @@ impl Default for ForecastSettings {
             trees_by_leaves: true,
             next_slice_between: true,
             declared_at_beginning: true,
-            lesser_skill_counts: true,
+            skill_by_bytes: true,
         }
     }
 }
@@ -133,7 +133,7 @@ impl ForecastSettings {
             trees_by_leaves: false,
             next_slice_between: false,
             declared_at_beginning: false,
-            lesser_skill_counts: false,
+            skill_by_bytes: false,
             ..Self::default()
         }
     }

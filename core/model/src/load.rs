@@ -121,6 +121,9 @@ pub struct LoadForecast {
     pub skill_day: f64,
     /// The same of forecasts of a whole week.
     pub skill_week: f64,
+    /// The same of the bytes written alone, of a day and of a week. Earlier versions had none.
+    #[serde(default)]
+    pub skill_written: Option<[f64; 2]>,
     /// Days that were scored.
     pub days_scored: u32,
 }
@@ -190,6 +193,7 @@ mod tests {
             week: LoadSum::default(),
             skill_day: 0.0,
             skill_week: 0.0,
+            skill_written: None,
             days_scored: 0,
         };
         let at = |seconds| forecast.at(Nanos::from_secs(seconds)).map(|bin| bin.read.value);

@@ -13,6 +13,7 @@ const QUEUE_FILES: [&str; 2] = ["queue/nr_requests", "queue/wbt_lat_usec"];
 const SETTINGS_DIRECTORY: &str = "queue/iosched";
 /// In milliseconds and, with an ending, in microseconds.
 const SLICE_IDLE: &str = "queue/iosched/slice_idle";
+const STRICT_GUARANTEES: &str = "queue/iosched/strict_guarantees";
 /// Groups nested deeper than this are not looked at; the kernel's own limit is of the same order.
 const DEPTH_MAX: usize = 64;
 
@@ -53,13 +54,15 @@ fn queue_settings(disk: &OpenTarget) -> Vec<(String, String)> {
 
 /// Writes again what reads otherwise; says what the kernel refused.
 pub(crate) fn put_back_queue_settings(disk: &OpenTarget, settings: &[(String, String)]) -> Result<(), String> {
-    let mut refused = Vec::new();
-    for (name, text) in settings {
-        let stands = |text: &str| disk.read_relative(name).is_ok_and(|found| found.trim() == text);
-        if !stands(text) && (disk.write_relative(name, text).is_err() || !stands(text)) {
-            refused.push(format!("{name} was {text}"));
-        }
+    let stands = |(name, text): &(String, String)| disk.read_relative(name).is_ok_and(|found| found.trim() == text);
+    // Setting this raises a smaller `slice_idle`, which therefore comes after it.
+    let (first, others): (Vec<_>, Vec<_>) = settings.iter().partition(|(name, _)| name == STRICT_GUARANTEES);
+    for setting in first.into_iter().chain(others).filter(|setting| !stands(setting)) {
+        // What is refused is seen below, as is what one setting changes of another.
+        let _ = disk.write_relative(&setting.0, &setting.1);
     }
+    let refused: Vec<String> =
+        settings.iter().filter(|setting| !stands(setting)).map(|(name, text)| format!("{name} was {text}")).collect();
     if refused.is_empty() { Ok(()) } else { Err(refused.join(", ")) }
 }
 

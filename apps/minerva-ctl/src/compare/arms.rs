@@ -112,6 +112,19 @@ impl Arm {
         }
         lines
     }
+
+    /// Settings of BFQ that are not the operator's file's to give: Minerva leaves alone what somebody set.
+    pub(super) fn by_hand(&self, device: &Device) -> Vec<&'static str> {
+        let (Some(settings), found) = (self.settings, BfqSettings::found(device)) else { return Vec::new() };
+        let mut lines = Vec::new();
+        if settings.low_latency && !found.low_latency {
+            lines.push("low_latency 1");
+        }
+        if !settings.strict_guarantees && found.strict_guarantees {
+            lines.push("strict_guarantees 0");
+        }
+        lines
+    }
 }
 
 /// All that are tried. Only if everybody on the disk may notice it (`change_elevator`) other elevators and settings are among them.

@@ -23,6 +23,8 @@ pub(super) struct ArmLine<'a> {
     in_force: bool,
     /// What the operator's file has to say of the disk for this.
     file_lines: Vec<String>,
+    /// BFQ's settings that only the operator can give it.
+    by_hand: Vec<&'static str>,
     heavy_bytes_per_second: Vec<f64>,
     light_reads_per_second: Vec<f64>,
     light_p50_ns: Vec<u64>,
@@ -42,6 +44,7 @@ pub(super) fn line<'a>(arm: &'a Arm, scene: &Scene<'a>, seed: u64) -> ArmLine<'a
         strict_guarantees: arm.settings.map(|settings| settings.strict_guarantees),
         in_force: arm.is_in_force(scene.device),
         file_lines: arm.file_lines(scene.device),
+        by_hand: arm.by_hand(scene.device),
         heavy_bytes_per_second: arm.readings.iter().map(|outcome| outcome.heavy_bytes_per_second).collect(),
         light_reads_per_second: arm.readings.iter().map(|outcome| outcome.light.reads as f64 / seconds).collect(),
         light_p50_ns: arm.readings.iter().map(|outcome| outcome.light.p50_ns).collect(),
@@ -98,7 +101,14 @@ fn advice(arms: &[Arm], scene: &Scene<'_>) -> String {
     let kept = 100.0 * heavy(best) / heavy(now).max(f64::MIN_POSITIVE);
     let name = best.name(BfqSettings::found(device));
     let lines = best.file_lines(device);
-    let how = if lines.is_empty() {
+    let by_hand = best.by_hand(device);
+    let how = if !by_hand.is_empty() {
+        format!(
+            "Minerva leaves these settings as it finds them; to have it, set {} in /sys/block/{}/queue/iosched, and again at each boot",
+            by_hand.join(" and "),
+            device.name
+        )
+    } else if lines.is_empty() {
         "Minerva does that by itself in mode enforce".to_owned()
     } else {
         format!(

@@ -75,3 +75,16 @@ fn what_is_better_in_every_round_is_told_with_the_lines_for_the_file() {
     let now = arms.iter().find(|arm| arm.is_in_force(&disk)).unwrap();
     assert!(std::ptr::eq(best(&arms, now), now));
 }
+
+#[test]
+fn settings_that_only_the_operator_can_give_are_told_apart_from_lines_of_the_file() {
+    let mut disk = device(CgroupVersion::V1, "bfq");
+    (disk.facts.bfq_low_latency, disk.facts.bfq_strict_guarantees) = (Some(false), Some(true));
+    let of = |arm: &Arm| (arm.settings.unwrap(), arm.by_hand(&disk));
+    for (settings, by_hand) in arms(&disk, "bfq", false).iter().map(of) {
+        assert!(settings == BfqSettings::found(&disk) && by_hand.is_empty());
+    }
+    let all = arms(&disk, "bfq", true);
+    let shipped = all.iter().find(|arm| arm.settings == Some(BfqSettings::SHIPPED)).unwrap();
+    assert_eq!(shipped.by_hand(&disk), ["low_latency 1", "strict_guarantees 0"]);
+}

@@ -12,6 +12,8 @@ const KEPT_PERCENT_MIN: f64 = 95.0;
 const P99_PERCENT_MAX: f64 = 10.0;
 /// What background work takes of the pauses, in percent.
 const USED_PERCENT_MIN: f64 = 80.0;
+/// So many pairs are asked for: fewer meet no goal.
+const PAIRS_MIN: usize = 10;
 
 pub(super) fn run(arguments: &GapsArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
@@ -122,20 +124,31 @@ fn kept(disk: &str, result: &GapsResult) -> Line {
         value: part,
         unit: "% of the reader's requests",
         goal: format!("at least {KEPT_PERCENT_MIN}, and p99 at most {P99_PERCENT_MAX} % longer"),
-        met: part >= KEPT_PERCENT_MIN && longer <= P99_PERCENT_MAX,
+        met: is_enough(result) && part >= KEPT_PERCENT_MIN && longer <= P99_PERCENT_MAX,
         detail: format!(
-            "{disk}, {}: {:.1} requests a second for {:.1} ({} pairs, {}); p99 {longer:+.1} % ({:.1} ms for {:.1}, of {} and {} requests)",
+            "{disk}, {}: {:.1} requests a second for {:.1} ({} pairs, {}; in {} of them the work was over before the window); p99 {longer:+.1} % ({:.1} ms for {:.1}, of {} and {} requests)",
             result.words,
             rate(0),
             rate(1),
             parts.len(),
             spread(&parts),
+            over(result),
             with.0,
             without.0,
             with.1,
             without.1,
         ),
     }
+}
+
+/// As many pairs as are asked for, and in each of them there was work until the window ended: beside none nobody loses anything.
+fn is_enough(result: &GapsResult) -> bool {
+    result.pairs.len() >= PAIRS_MIN && over(result) == 0
+}
+
+/// Pairs in which the work was over before the window.
+fn over(result: &GapsResult) -> usize {
+    result.pairs.iter().filter(|[with, _]| with.is_over).count()
 }
 
 /// What background work takes of the pauses.
@@ -147,13 +160,13 @@ fn used(disk: &str, result: &GapsResult) -> Line {
         value: part,
         unit: "% of the pauses used",
         goal: format!("at least {USED_PERCENT_MIN}"),
-        met: part >= USED_PERCENT_MIN,
+        met: is_enough(result) && part >= USED_PERCENT_MIN,
         detail: format!(
             "{disk}, {} ({} pairs, {}; in {} of them the work was over before the window)",
             result.words,
             parts.len(),
             spread(&parts),
-            result.pairs.iter().filter(|[with, _]| with.is_over).count(),
+            over(result),
         ),
     }
 }

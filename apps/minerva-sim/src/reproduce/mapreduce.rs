@@ -85,7 +85,8 @@ pub(crate) fn figure() -> Vec<Line> {
         detail,
     };
     let gain = |of: fn(&Outcome) -> f64| spread(all.iter().map(|run| sooner(run, 2, of))).0;
-    let detected = spread(all.iter().map(|run| 100.0 * run[2].detected_within(DETECTED_S))).0;
+    // In every run: the least.
+    let detected = spread(all.iter().map(|run| 100.0 * run[2].detected_within(DETECTED_S))).1;
     vec![
         line(gain(job), format!("job at least {JOB_GOAL} sooner"), gain(job) >= JOB_GOAL, detail(job)),
         line(gain(task), format!("tasks at least {TASK_GOAL} sooner"), gain(task) >= TASK_GOAL, detail(task)),
@@ -190,7 +191,7 @@ fn variants() -> Vec<(&'static str, Cluster)> {
 
 fn besides(all: &[Run]) -> Vec<Beside> {
     let gain = |arm: usize, of| spread(all.iter().map(|run| sooner(run, arm, of))).0;
-    let within = spread(all.iter().map(|run| 100.0 * run[2].detected_within(DETECTED_S))).0;
+    let within = spread(all.iter().map(|run| 100.0 * run[2].detected_within(DETECTED_S))).1;
     vec![
         Beside {
             figure: "Fig. 3-c, the job",

@@ -26,8 +26,8 @@ pub(super) struct Made {
     pub(super) ahead: usize,
     /// Of a session what ordering by it is worth is told, in place of its skill.
     pub(super) by_order: bool,
-    /// See [`super::ForecasterSettings::lesser_skill`].
-    pub(super) lesser_skill: bool,
+    /// See [`super::ForecasterSettings::skill_by_bytes`].
+    pub(super) skill_by_bytes: bool,
 }
 
 /// Adds a tenant's forecasts within each horizon of which something is known.
@@ -69,7 +69,7 @@ pub(super) fn forecasts(
         let idle: f64 = (0..ahead).map(|at| 1.0 - busy_next(at)).product();
         let (read_bytes, write_bytes) = (of(0, reads), of(1, writes));
         let (may_come, skills) = ([read_bytes.upper, write_bytes.upper], [reads.skill, writes.skill]);
-        let skill = if made.lesser_skill { of_both(may_come, skills) } else { of_both_that_earned(skills) };
+        let skill = if made.skill_by_bytes { of_both(may_come, skills) } else { of_both_that_earned(skills) };
         let counted = counted(may_come).into_iter().zip([reads, writes]);
         let is_naive = counted.filter(|(counts, _)| *counts).all(|(_, rates)| rates.is_naive);
         rows.push(forecast(Horizon::Pattern, read_bytes, write_bytes, 1.0 - idle, (skill, is_naive)));

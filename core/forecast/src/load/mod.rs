@@ -69,14 +69,14 @@ pub struct Loads {
     /// Whose turn it was last.
     turn: Option<LoadOf>,
     refused: u64,
-    /// See [`Self::set_lesser_skill`].
+    /// See [`Self::set_skill_by_bytes`].
     #[serde(default)]
-    lesser_skill: bool,
+    skill_by_bytes: bool,
 }
 
 impl Default for Loads {
     fn default() -> Self {
-        Self { series: BTreeMap::new(), turn: None, refused: 0, lesser_skill: true }
+        Self { series: BTreeMap::new(), turn: None, refused: 0, skill_by_bytes: true }
     }
 }
 
@@ -84,10 +84,10 @@ impl Default for Loads {
 type Task = fn(&mut Series, &LoadOf, LoadTime, bool) -> bool;
 
 impl Loads {
-    /// Of reads and writes together the smaller skill is told, but for a part that hardly adds to the bytes. Otherwise, as by earlier
-    /// versions, a skill of exactly 0 is passed over.
-    pub fn set_lesser_skill(&mut self, lesser_skill: bool) {
-        self.lesser_skill = lesser_skill;
+    /// The skill of reads and writes together is weighted by bytes. Otherwise, as by earlier versions, it is the smaller one, and a skill of
+    /// exactly 0 is passed over.
+    pub fn set_skill_by_bytes(&mut self, skill_by_bytes: bool) {
+        self.skill_by_bytes = skill_by_bytes;
     }
 
     /// Takes a slice: each disk and group once. One of which nothing is known begins with its first transfer. Then does the slice's
@@ -116,13 +116,13 @@ impl Loads {
             Some(after) => [(Bound::Excluded(after), Bound::Unbounded), (Bound::Unbounded, Bound::Included(after))],
             None => [(Bound::Unbounded, Bound::Unbounded), (Bound::Unbounded, Bound::Unbounded)],
         };
-        let lesser_skill = self.lesser_skill;
+        let skill_by_bytes = self.skill_by_bytes;
         for does in [Series::forecast_anew as Task, Series::refit] {
             for range in bounds {
                 if let Some(of) = self
                     .series
                     .range_mut::<LoadOf, _>(range)
-                    .find_map(|(of, series)| does(series, of, time, lesser_skill).then_some(of))
+                    .find_map(|(of, series)| does(series, of, time, skill_by_bytes).then_some(of))
                 {
                     self.turn = Some(of.clone());
                     return;

@@ -141,15 +141,15 @@ impl Series {
     }
 
     /// Makes the forecast if it is of an earlier bin; whether it did.
-    pub(super) fn forecast_anew(&mut self, of: &LoadOf, time: LoadTime, lesser_skill: bool) -> bool {
+    pub(super) fn forecast_anew(&mut self, of: &LoadOf, time: LoadTime, skill_by_bytes: bool) -> bool {
         let Some(current) = self.bins.current().filter(|current| self.made_in != Some(*current)) else { return false };
         self.made_in = Some(current);
         let next = (current % BINS_PER_WEEK as u64) as usize;
-        self.forecast = self.made(of, time, next, lesser_skill).map(SharedLoad::from);
+        self.forecast = self.made(of, time, next, skill_by_bytes).map(SharedLoad::from);
         true
     }
 
-    fn made(&self, of: &LoadOf, time: LoadTime, next: usize, lesser_skill: bool) -> Option<LoadForecast> {
+    fn made(&self, of: &LoadOf, time: LoadTime, next: usize, skill_by_bytes: bool) -> Option<LoadForecast> {
         let mut bins = vec![LoadBin::default(); BINS_PER_WEEK];
         let mut ahead = [0.0; BINS_PER_WEEK];
         let [mut day, mut week] = [LoadSum::default(); 2];
@@ -171,7 +171,7 @@ impl Series {
         let skill = |sum: LoadSum, of: fn(&Part) -> &Track| {
             let skills = [reads, writes].map(|part| of(part).score.told());
             let may_come = [sum.read, sum.written].map(|of| f64::from(of.upper));
-            if lesser_skill { of_both(may_come, skills) } else { of_both_that_earned(skills) }
+            if skill_by_bytes { of_both(may_come, skills) } else { of_both_that_earned(skills) }
         };
         Some(LoadForecast {
             of: of.clone(),
@@ -182,6 +182,7 @@ impl Series {
             week,
             skill_day: skill(day, |part| &part.day),
             skill_week: skill(week, |part| &part.week),
+            skill_written: skill_by_bytes.then(|| [&writes.day, &writes.week].map(|track| track.score.told())),
             days_scored: reads.day.score.days(),
         })
     }

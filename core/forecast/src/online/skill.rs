@@ -22,10 +22,14 @@ pub(crate) fn counted(bytes: [f64; 2]) -> [bool; 2] {
     if all > 0.0 { bytes.map(|own| own >= PART_MIN * all) } else { [true; 2] }
 }
 
-/// The skill of two series together, given the bytes that may come of each: that of the less certain one that counts.
+/// The skill of two series together: their mean, weighted by the bytes that may come of each. Of none, the smaller one.
 pub(crate) fn of_both(bytes: [f64; 2], skills: [f64; 2]) -> f64 {
-    let counted = counted(bytes).into_iter().zip(skills).filter(|(counts, _)| *counts);
-    counted.map(|(_, skill)| skill).fold(f64::INFINITY, f64::min)
+    let all: f64 = bytes.iter().sum();
+    if all > 0.0 {
+        bytes.into_iter().zip(skills).map(|(own, skill)| own / all * skill).sum()
+    } else {
+        skills[0].min(skills[1])
+    }
 }
 
 /// The same as by earlier versions: of a series whose skill is exactly 0 it was held that there is nothing to foresee.
@@ -119,15 +123,16 @@ mod tests {
     use crate::online::Naive;
 
     #[test]
-    fn who_has_proved_nothing_is_not_passed_over_unless_it_hardly_adds_to_the_bytes() {
-        let reads_at_random = [750e6, 60e6];
-        assert_eq!(of_both(reads_at_random, [0.0, 0.9]), 0.0);
+    fn each_series_counts_by_the_bytes_that_may_come_of_it() {
+        let reads_at_random = [900e6, 100e6];
+        let of = |bytes, skills| (of_both(bytes, skills) * 1e3).round() / 1e3;
+        // Reads that have proved nothing are not passed over for regular writes that are few.
+        assert_eq!(of(reads_at_random, [0.0, 0.9]), 0.09);
         assert_eq!(of_both_that_earned([0.0, 0.9]), 0.9, "as recordings of earlier versions have it");
-        assert_eq!(of_both(reads_at_random, [0.5, 0.9]), 0.5);
-        assert_eq!(of_both(reads_at_random, [0.5, -0.2]), -0.2);
+        assert_eq!([of(reads_at_random, [0.5, 0.9]), of(reads_at_random, [0.5, -0.2])], [0.54, 0.43]);
         // Who writes next to nothing is judged by what it reads, and the other way round.
-        assert_eq!([of_both([750e6, 4096.0], [0.5, 0.0]), of_both([0.0, 9e6], [0.0, 0.9])], [0.5, 0.9]);
-        assert_eq!(of_both([0.0, 0.0], [0.3, 0.4]), 0.3);
+        assert_eq!([of([750e6, 4096.0], [0.5, 0.0]), of([0.0, 9e6], [0.0, 0.9])], [0.5, 0.9]);
+        assert_eq!(of([0.0, 0.0], [0.3, 0.4]), 0.3);
     }
 
     #[test]

@@ -65,7 +65,8 @@ impl Pending {
     pub(super) fn tell(&mut self, forecast: &LoadForecast, bins_left: usize) {
         let rate = if self.weight > 0.0 { self.written / self.weight } else { 0.0 };
         // By the sum of a week, else of a day, where they were better foreseen than by naive forecasts.
-        let sums = [(forecast.skill_week, forecast.week.written), (forecast.skill_day, forecast.day.written)];
+        let [skill_day, skill_week] = forecast.skill_written.unwrap_or_default();
+        let sums = [(skill_week, forecast.week.written), (skill_day, forecast.day.written)];
         let known = sums.into_iter().find(|(skill, sum)| *skill > 0.0 && sum.value > 0.0 && sum.lower < sum.upper);
         let Some((_, sum)) = known.filter(|_| rate > 0.0 && bins_left >= SPAN_BINS) else { return };
         let (lower, upper) =

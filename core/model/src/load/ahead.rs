@@ -176,6 +176,7 @@ mod tests {
             week: sum(1.2 * seconds * LOAD_BINS as f32),
             skill_day: 0.0,
             skill_week: 0.0,
+            skill_written: None,
             days_scored: 0,
         }
     }

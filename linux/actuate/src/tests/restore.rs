@@ -236,6 +236,22 @@ fn the_undone_state_is_recognised() {
 }
 
 #[test]
+fn an_idle_time_below_the_one_that_strict_guarantees_brings_comes_back_after_it() {
+    if !ready() {
+        return;
+    }
+    let (runtime, disk) = (Runtime::new(), Disk::new());
+    disk.set_queue("iosched/strict_guarantees", "1");
+    disk.set_queue("iosched/slice_idle", "0");
+    let elevator = |text| knob_write(&disk.target(), KnobFile::Elevator, disk.id, text, "bfq");
+    let (_lock, mut writer, _) = runtime.start();
+    assert!(matches!(writer.write(&elevator("none")), Outcome::Text(_)));
+    assert!(writer.close_clean().unwrap().is_complete());
+    let queue = ["iosched/strict_guarantees", "iosched/slice_idle"].map(|name| disk.queue(name));
+    assert_eq!(queue.each_ref().map(|text| text.trim()), ["1", "0"]);
+}
+
+#[test]
 fn what_a_change_of_elevator_loses_comes_back_with_it() {
     if !ready() {
         return;

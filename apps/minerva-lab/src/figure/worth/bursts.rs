@@ -2,7 +2,7 @@
 //! processes what it received and writes it. Both alternate between the disk and other work.
 
 use super::arms::Arm;
-use super::judge::{Bars, Spread, goal, spread};
+use super::judge::{Bars, Spread, at_least, goal, spread};
 use super::play::{Book, Played, Which, tell};
 use crate::figure::Line;
 use crate::worth_cli::RunsArguments;
@@ -128,20 +128,16 @@ pub(super) fn lines(book: &Book, profile: &str) -> Vec<Line> {
     let more = |of: fn(&Played) -> f64| compare(book, profile, arms, |[ours, equal]| 100.0 * of(ours) / of(equal));
     let mut lines = Vec::new();
     let whole = "whole disk, of what equal weights gave";
-    lines.extend(
-        more(|run| run.disk_mb_per_s).map(|spread| spread.at_least(110.0, format!("{profile}, bursts, {whole}"))),
-    );
+    lines.push(at_least(more(|run| run.disk_mb_per_s), 110.0, format!("{profile}, bursts, {whole}")));
     for (name, of) in [("reader", (|run| run.values[0]) as fn(&Played) -> f64), ("writer", |run| run.values[1])] {
         let what = format!("{profile}, bursts, the {name}, of what equal weights gave it");
-        lines.extend(more(of).map(|spread| spread.at_least(100.0, what)));
+        lines.push(at_least(more(of), 100.0, what));
     }
     let apart = compare(book, profile, [Arm::Forecasts; 2], |[run, _]| {
         100.0 * (2.0 * run.values[0] / run.disk_mb_per_s - 1.0).abs()
     });
-    lines.extend(apart.map(|spread| {
-        let line = goal(spread, 10.0, format!("{profile}, bursts, how far the parts are from equal"));
-        Line { unit: "%", ..line }
-    }));
+    let line = goal(apart, 10.0, format!("{profile}, bursts, how far the parts are from equal"));
+    lines.push(Line { unit: "%", ..line });
     lines
 }
 

@@ -24,6 +24,12 @@ pub(super) fn spread(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
     (count > 0).then(|| Spread { median: median(values), least, most, count })
 }
 
+/// The line of what was measured in no pair.
+fn not_measured(what: &str) -> Line {
+    let (goal, detail) = ("as asked for".to_owned(), format!("{what}: not measured, as no pair of it was played"));
+    Line { id: "worth", value: f64::NAN, unit: "%", goal, met: false, detail }
+}
+
 impl Spread {
     fn words(&self) -> String {
         let Self { least, most, count, .. } = self;
@@ -36,14 +42,23 @@ impl Spread {
     }
 
     /// A line of percent of which more is better.
-    pub(super) fn at_least(self, least: f64, what: String) -> Line {
+    fn at_least(self, least: f64, what: String) -> Line {
         let (met, detail) = (self.is_enough() && self.median >= least, format!("{what}: {}", self.words()));
         Line { id: "worth", value: self.median, unit: "%", goal: format!("at least {least}"), met, detail }
     }
 }
 
-/// A line of a change in percent of which less is better.
-pub(super) fn goal(spread: Spread, most: f64, what: String) -> Line {
+/// A line of percent of which more is better; of no pair one that says so.
+pub(super) fn at_least(spread: Option<Spread>, least: f64, what: String) -> Line {
+    match spread {
+        Some(spread) => spread.at_least(least, what),
+        None => not_measured(&what),
+    }
+}
+
+/// A line of a change in percent of which less is better; of no pair one that says so.
+pub(super) fn goal(spread: Option<Spread>, most: f64, what: String) -> Line {
+    let Some(spread) = spread else { return not_measured(&what) };
     let (met, detail) = (spread.is_enough() && spread.median <= most, format!("{what}: {}", spread.words()));
     Line { id: "worth", value: spread.median, unit: "% of time", goal: format!("at most {most:+}"), met, detail }
 }
@@ -65,21 +80,28 @@ impl Bars {
 
 #[cfg(test)]
 mod tests {
-    use super::{goal, spread};
+    use super::{at_least, goal, spread};
 
     #[test]
     fn a_median_is_judged_and_its_spread_told() {
-        let line = goal(spread([-50.0, -30.0, -45.0, -44.0, -48.0]).unwrap(), -40.0, "a".to_owned());
+        let line = goal(spread([-50.0, -30.0, -45.0, -44.0, -48.0]), -40.0, "a".to_owned());
         assert!(line.met && line.value == -45.0 && line.detail.ends_with("median of 5 pairs, -50.0 to -30.0"));
-        assert!(!spread([90.0, 99.0, 90.0, 90.0, 90.0]).unwrap().at_least(97.0, "b".to_owned()).met);
+        assert!(!at_least(spread([90.0, 99.0, 90.0, 90.0, 90.0]), 97.0, "b".to_owned()).met);
         assert_eq!(spread([]), None);
     }
 
     #[test]
     fn fewer_pairs_than_are_asked_for_meet_no_goal() {
-        let four = || spread([-50.0; 4]).unwrap();
+        let four = || spread([-50.0; 4]);
         let line = goal(four(), -40.0, "a".to_owned());
         assert!(!line.met && line.detail.contains("median of 4 pairs, fewer than are asked for"), "{}", line.detail);
-        assert!(!four().at_least(-60.0, "b".to_owned()).met);
+        assert!(!at_least(four(), -60.0, "b".to_owned()).met);
+    }
+
+    #[test]
+    fn what_no_pair_was_played_of_is_told_and_meets_no_goal() {
+        for line in [goal(None, -40.0, "a".to_owned()), at_least(None, 80.0, "a".to_owned())] {
+            assert!(!line.met && line.value.is_nan() && line.detail.starts_with("a: not measured"), "{}", line.detail);
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::arms::{Arm, learning};
 use super::draw::{Like, draw};
-use super::judge::{Bars, Spread, goal, spread};
+use super::judge::{Bars, Spread, at_least, goal, spread};
 use super::play::{Book, Which, tell};
 use crate::figure::Line;
 use crate::worth_cli::RunsArguments;
@@ -105,9 +105,7 @@ fn seen(book: &Book, profile: &str, like: Like) -> Vec<Line> {
     let ours = |against| [Arm::Forecasts, against];
     let mut tenant = |index: usize, against: Arm, most: f64| {
         let what = format!("{profile}, {}, tenant {} against {}", like.word(), index + 1, against.name());
-        lines.extend(
-            change(book, profile, like, ours(against), |values| values[index]).map(|spread| goal(spread, most, what)),
-        );
+        lines.push(goal(change(book, profile, like, ours(against), |values| values[index]), most, what));
     };
     for index in 0..2 {
         tenant(index, Arm::Equal, -40.0);
@@ -118,19 +116,20 @@ fn seen(book: &Book, profile: &str, like: Like) -> Vec<Line> {
     tenant(3, Arm::Equal, 5.0);
     for against in [Arm::Off, Arm::Last] {
         let what = format!("{profile}, {}, mean of the four against {}", like.word(), against.name());
-        lines.extend(change(book, profile, like, ours(against), mean).map(|spread| goal(spread, 0.0, what)));
+        lines.push(goal(change(book, profile, like, ours(against), mean), 0.0, what));
     }
     let disk = compare(book, profile, like, ours(Arm::Equal), |[ours, equal]| {
         100.0 * (ours.disk_mb_per_s / equal.disk_mb_per_s)
     });
     let what = format!("{profile}, {}, whole disk, of what equal weights gave", like.word());
-    lines.extend(disk.map(|spread| spread.at_least(97.0, what)));
-    lines.extend(gain_of_oracle(book, profile, like));
+    lines.push(at_least(disk, 97.0, what));
+    let what = format!("{profile}, {}, of what an oracle gains tenants 1 and 2", like.word());
+    lines.push(at_least(part_of_oracle(book, profile, like), 80.0, what));
     lines
 }
 
-/// How much of what knowing the sizes gains the short ones is gained.
-fn gain_of_oracle(book: &Book, profile: &str, like: Like) -> Option<Line> {
+/// How much of what knowing the sizes gains the short ones is gained, in percent.
+fn part_of_oracle(book: &Book, profile: &str, like: Like) -> Option<Spread> {
     let gain = |arm| {
         let short = |values: &[f64]| mean(&values[..2]);
         compare(book, profile, like, [arm, Arm::Equal], |[ours, equal]| {
@@ -139,14 +138,13 @@ fn gain_of_oracle(book: &Book, profile: &str, like: Like) -> Option<Line> {
     };
     let (ours, oracle) = (gain(Arm::Forecasts)?, gain(Arm::Oracle)?);
     let part = 100.0 * ours.median / oracle.median.max(1e-9);
-    let what = format!("{profile}, {}, of what an oracle gains tenants 1 and 2", like.word());
-    Some(Spread { median: part, least: part, most: part, count: ours.count.min(oracle.count) }.at_least(80.0, what))
+    Some(Spread { median: part, least: part, most: part, count: ours.count.min(oracle.count) })
 }
 
 fn unseen(book: &Book, profile: &str) -> Vec<Line> {
     let what = format!("{profile}, never seen, mean of the four against minerva-off");
     let spread = change(book, profile, Like::Unseen, [Arm::Forecasts, Arm::Off], mean);
-    spread.map(|spread| goal(spread, UNSEEN_LOSS_MOST, what)).into_iter().collect()
+    vec![goal(spread, UNSEEN_LOSS_MOST, what)]
 }
 
 /// Median seconds of each tenant under each arm.
