@@ -21,7 +21,7 @@ pub fn parse_blkio(text: &[u8]) -> Parsed<BlkioRow> {
     let mut halves: Vec<(DeviceId, Option<u64>, Option<u64>)> = Vec::new();
     for line in lines(text) {
         match std::str::from_utf8(line).ok().and_then(parse_line) {
-            Some(Line::Total) => {}
+            Some(Line::Total | Line::Gone) => {}
             Some(Line::Value(device, direction, value)) => {
                 // The kernel prints a device's lines together, so that the last entry is almost always the one.
                 let known = halves.last().is_some_and(|last| last.0 == device);
@@ -47,8 +47,12 @@ pub fn parse_blkio(text: &[u8]) -> Parsed<BlkioRow> {
     Parsed { rows, malformed }
 }
 
+/// The kernel's name of a disk that has gone while it prints.
+const GONE: &str = "(unknown)";
+
 enum Line<'a> {
     Total,
+    Gone,
     Value(DeviceId, &'a str, u64),
 }
 
@@ -57,6 +61,9 @@ fn parse_line(line: &str) -> Option<Line<'_>> {
     let first = words.next()?;
     if first == "Total" {
         return words.next()?.parse::<u64>().ok().map(|_| Line::Total);
+    }
+    if first == GONE {
+        return Some(Line::Gone);
     }
     let device = first.parse().ok()?;
     let direction = words.next()?;
@@ -89,6 +96,15 @@ mod tests {
         let parsed = parse_blkio(b"Total 0\n");
         assert!(parsed.rows.is_empty());
         assert_eq!(parsed.malformed.count, 0);
+    }
+
+    #[test]
+    fn a_disk_that_has_gone_is_no_malformed_line() {
+        let gone =
+            b"(unknown) Read 0\n(unknown) Write 0\n(unknown) Total 0\n7:0 Read 1\n7:0 Write 2\n7:0 Total 3\nTotal 3\n";
+        let parsed = parse_blkio(gone);
+        let device = DeviceId { major: 7, minor: 0 };
+        assert_eq!((parsed.malformed.count, parsed.rows), (0, vec![BlkioRow { device, read: 1, write: 2 }]));
     }
 
     #[test]
