@@ -8,7 +8,7 @@
 mod arms;
 mod page;
 
-use self::arms::{Arm, BFQ, BfqSettings, Treatment, arms};
+use self::arms::{Arm, BfqSettings, Treatment, arms};
 use self::page::{line, page};
 use crate::output::{self, CommandStatus};
 use crate::place;
