@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{getgid, getuid};
 use std::ffi::OsStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -101,6 +101,33 @@ fn threads_that_spill_the_same_files_beside_readers_lose_none() {
         }
     }
     assert_eq!((fixture.tree.usage().bytes, fixture.stable.usage().bytes), (0, 200 * BYTES as u64));
+}
+
+#[test]
+fn who_reads_an_open_file_while_it_is_spilled_finds_no_false_end() {
+    let fixture = Fixture::new(options());
+    for number in 0..200 {
+        fixture.make(number);
+        let tree = &fixture.tree;
+        let shown = tree.lookup(1, OsStr::new(&number.to_string())).unwrap();
+        let opened = tree.open(shown.node, libc::O_RDWR).unwrap();
+        let is_spilled = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut into = [0; 64];
+                while !is_spilled.load(Ordering::Relaxed) {
+                    assert_eq!(tree.read(opened.handle, 0, &mut into), Ok(64), "{number}");
+                }
+            });
+            let node = tree.node(shown.node).unwrap();
+            // As a write does that memory has no room for.
+            let spilled = tree.spill_node(&node, &mut node.lock(), &|| false);
+            is_spilled.store(true, Ordering::Relaxed);
+            assert_eq!(spilled, Ok(Some(BYTES as u64)));
+        });
+        tree.release(opened.handle).unwrap();
+        tree.forget(shown.node, 1);
+    }
 }
 
 #[test]
