@@ -36,7 +36,7 @@ mod reports;
 mod site;
 mod threads;
 
-pub(crate) use namespace::Mounts;
+pub(crate) use asker::Peer;
 pub(crate) use place::{Wish, find_tenant, judge_machine, tenants_of};
 pub(crate) use reports::Earned;
 pub(crate) use threads::start as start_moving;

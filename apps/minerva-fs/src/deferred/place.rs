@@ -1,8 +1,9 @@
 //! A file that is asked for: empty in the pool, and a link to it at its place.
 
+use super::asker::Peer;
 use super::failpoint::reach;
 use super::job::link_text;
-use super::namespace::{Mounts, judge_namespace};
+use super::namespace::judge_namespace;
 use super::site::{Found, Site};
 use super::{Deferred, Waiting, unix_ms};
 use crate::tenant::{Mount, Tenant};
@@ -28,8 +29,8 @@ pub(crate) struct Wish {
     pub(crate) bytes: u64,
     /// The cgroup of whoever asks, as [`Deferred::group_of`] has it.
     pub(crate) cgroup: String,
-    /// What they see mounted, as far as that can be told.
-    pub(crate) mounts: Option<Mounts>,
+    /// Their process, as far as it can be told.
+    pub(crate) peer: Option<Peer>,
 }
 
 impl Deferred {
@@ -93,7 +94,7 @@ impl Deferred {
     fn judge_view(&self, mount: &Mount, wish: &Wish) -> anyhow::Result<()> {
         // In a guest the kernel mounts trees of the host as they are entered, which other namespaces need not have done.
         let is_of_host = mount.tree.is_served_elsewhere();
-        judge_namespace(wish.mounts.as_ref(), if is_of_host { &self.mounts } else { &mount.at })
+        judge_namespace(wish.peer.as_ref(), if is_of_host { &self.mounts } else { &mount.at })
     }
 
     /// What a pool still takes.
