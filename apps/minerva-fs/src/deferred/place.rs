@@ -56,6 +56,7 @@ impl Deferred {
         }
         judge_machine(tenant)?;
         let mount = tenant.mount(wish.pool);
+        judge_member(tenant, mount, user)?;
         if directory.starts_with(&self.mounts) {
             bail!("{} is in the pool itself: write there", wish.path.display());
         }
@@ -189,6 +190,15 @@ pub(crate) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<
         [tenant] => Ok(tenant),
         _ => bail!("you are several tenants: name one"),
     }
+}
+
+/// The group of a tenant's user may defer, unless the user has shut the group out of the trees by their roots' modes.
+fn judge_member(tenant: &Tenant, mount: &Mount, user: &User) -> anyhow::Result<()> {
+    if user.uid == 0 || tenant.is_owned_by(user) || mount.tree.is_served_elsewhere() {
+        return Ok(());
+    }
+    let look = || mount.tree.may_write_in_root().map_err(io::Error::from);
+    user.act(look).with_context(|| format!("{} is not open to you, as its owner set it", mount.at.display()))
 }
 
 /// What a machine can change is nothing to put to a place of the host's, with the owner and mode that it has by then.
