@@ -23,6 +23,9 @@ const LINKS_SYNCED: usize = 16;
 /// Files whose link is gone that are looked for in a slice; each may take reading a directory.
 const LEFT_LOOKED_FOR: usize = 4;
 
+/// So long a program may take to open the file that it has asked for; until then the file is as large as it said.
+const TO_OPEN: Nanos = Nanos::from_millis(10_000);
+
 /// How pressing a file is, whether another is under way, since when it waits, and its number; the least goes first.
 type Precedence = (MigrationUrgency, bool, i64, u64);
 
@@ -43,8 +46,8 @@ impl Moves<'_> {
         let (now, mut found) = (unix_ms(), Vec::new());
         for row in due {
             let Some((tree, pool_permille)) = trees.get(&(row.tenant.clone(), row.pool.clone())) else { continue };
-            let shown = match tree.deferred_attributes(&row.source) {
-                Ok(shown) => shown,
+            let (bytes, is_open) = match tree.deferred_use(&row.source) {
+                Ok(used) => used,
                 Err(error) => {
                     let is_gone = error == Errno::NOENT;
                     let obstacle = if is_gone { Obstacle::Gone } else { MoveRefusal::Failed(error).into() };
@@ -52,8 +55,9 @@ impl Moves<'_> {
                     continue;
                 }
             };
-            let (bytes, waited) = (shown.blocks * 512, waited(&row, now));
-            self.deferred.files().entry(row.id).and_modify(|file| file.bytes = file.bytes.max(bytes));
+            let waited = waited(&row, now);
+            let may_grow = is_open || waited < TO_OPEN;
+            self.deferred.files().entry(row.id).and_modify(|file| file.bytes = expected(file.bytes, bytes, may_grow));
             found.push(WaitingFile {
                 id: row.id,
                 tenant: row.tenant,
@@ -164,13 +168,18 @@ fn in_turn<T>(files: &BTreeMap<u64, T>, after: u64) -> impl Iterator<Item = &T> 
     later.chain(files.range(..=after)).map(|(_, file)| file)
 }
 
+/// What a file will occupy that was announced to be so large, or was once.
+fn expected(announced: u64, bytes: u64, may_grow: bool) -> u64 {
+    if may_grow { announced.max(bytes) } else { bytes }
+}
+
 fn waited(row: &Deferral, now_unix_ms: i64) -> Nanos {
     Nanos::from_millis(u64::try_from(now_unix_ms - row.added_unix_ms).unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Precedence, in_turn, most_pressing};
+    use super::{Precedence, expected, in_turn, most_pressing};
     use minerva_decide::MigrationUrgency as Urgency;
     use std::collections::BTreeMap;
 
@@ -189,6 +198,11 @@ mod tests {
         assert_eq!(considered[..3], pressing);
         assert_eq!(considered[3..], [under_way, (Urgency::Ordinary, true, 1, 0)]);
         assert_eq!(most_pressing(files, 2000).len(), 1004);
+    }
+
+    #[test]
+    fn what_a_file_was_announced_to_be_counts_only_as_long_as_it_may_grow() {
+        assert_eq!([expected(100, 5, true), expected(5, 100, true), expected(100, 5, false)], [100, 100, 5]);
     }
 
     #[test]

@@ -277,6 +277,11 @@ impl Deferred {
 
 /// The tree where a file waits.
 fn mount_of<'a>(tenants: &'a [Tenant], row: &Deferral) -> Option<&'a Mount> {
-    let pool = if row.pool == Pool::Temporary.as_str() { Pool::Temporary } else { Pool::Stable };
-    tenants.iter().find(|tenant| tenant.name == row.tenant).map(|tenant| tenant.mount(pool))
+    mount_in(tenants, &row.tenant, &row.pool)
+}
+
+/// A tenant's tree in a pool.
+fn mount_in<'a>(tenants: &'a [Tenant], tenant: &str, pool: &str) -> Option<&'a Mount> {
+    let pool = if pool == Pool::Temporary.as_str() { Pool::Temporary } else { Pool::Stable };
+    tenants.iter().find(|found| found.name == tenant).map(|found| found.mount(pool))
 }
