@@ -3,7 +3,7 @@
 use super::job::Obstacle;
 use super::mover::Moves;
 use super::site::Site;
-use super::{Deferred, Waiting, unix_ms};
+use super::{Deferred, Waiting, not_served, unix_ms};
 use crate::tenant::Tenant;
 use minerva_api::cache::Pool;
 use minerva_cachefs::{MoveRefusal, Tree};
@@ -87,8 +87,14 @@ impl Moves<'_> {
         };
         let is_due =
             |file: &&Waiting| self.is_for(file) && file.row.step != DeferralStep::Left && file.not_before <= at;
-        let files = self.deferred.files();
-        let due = most_pressing(files.values().filter(is_due).map(precedence).collect(), CANDIDATES_MAX);
+        let is_served = |row: &Deferral| trees.contains_key(&(row.tenant.clone(), row.pool.clone()));
+        let mut files = self.deferred.files();
+        for file in files.values_mut().filter(|file| is_due(&&**file) && !is_served(&file.row)) {
+            file.why = not_served(&file.row);
+        }
+        // Where very many of those wait they would leave no room for any that can move.
+        let due = files.values().filter(|file| is_due(file) && is_served(&file.row));
+        let due = most_pressing(due.map(precedence).collect(), CANDIDATES_MAX);
         due.into_iter().filter_map(|(.., id)| files.get(&id).map(|file| file.row.clone())).collect()
     }
 

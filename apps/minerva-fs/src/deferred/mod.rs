@@ -271,8 +271,13 @@ impl Deferred {
         let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
         mount_of(&tenants, row)
             .map(|mount| (Arc::clone(&mount.tree), mount.at.clone()))
-            .ok_or_else(|| Obstacle::Destination(format!("its tenant {} is not served", row.tenant)))
+            .ok_or_else(|| Obstacle::Destination(not_served(row)))
     }
+}
+
+/// Why a file does not move whose tenant the operator's file does not name.
+fn not_served(row: &Deferral) -> String {
+    format!("its tenant {} is not served", row.tenant)
 }
 
 /// The tree where a file waits.
