@@ -20,8 +20,6 @@ use std::time::Instant;
 const CANDIDATES_MAX: usize = 1000;
 /// Links that are made durable in a slice.
 const LINKS_SYNCED: usize = 16;
-/// Files whose link is gone that are looked for in a slice; each may take reading a directory.
-const LEFT_LOOKED_FOR: usize = 4;
 
 /// So long a program may take to open the file that it has asked for; until then the file is as large as it said.
 const TO_OPEN: Nanos = Nanos::from_millis(10_000);
@@ -98,20 +96,6 @@ impl Moves<'_> {
         due.into_iter().filter_map(|(.., id)| files.get(&id).map(|file| file.row.clone())).collect()
     }
 
-    /// A link that went elsewhere may be back.
-    fn look_for_left(&self) {
-        let now = Instant::now();
-        let left: Vec<u64> = {
-            let files = self.deferred.files();
-            let is_left =
-                |file: &&Waiting| self.is_for(file) && file.row.step == DeferralStep::Left && file.not_before <= now;
-            files.values().filter(is_left).take(LEFT_LOOKED_FOR).map(|file| file.row.id).collect()
-        };
-        for id in left {
-            self.deferred.settle(id);
-        }
-    }
-
     /// Every file knows why it has not moved.
     pub(super) fn tell(&self, considered: &[WaitingFile], order: &MigrationOrder) {
         let mut files = self.deferred.files();
@@ -169,7 +153,7 @@ fn most_pressing(mut files: Vec<Precedence>, most: usize) -> Vec<Precedence> {
 }
 
 /// All of them, those after a number first.
-fn in_turn<T>(files: &BTreeMap<u64, T>, after: u64) -> impl Iterator<Item = &T> {
+pub(super) fn in_turn<T>(files: &BTreeMap<u64, T>, after: u64) -> impl Iterator<Item = &T> {
     let later = files.range((Bound::Excluded(after), Bound::Unbounded));
     later.chain(files.range(..=after)).map(|(_, file)| file)
 }

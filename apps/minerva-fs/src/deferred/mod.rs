@@ -9,6 +9,7 @@
 //! | `job`, `copy` | how does one file move, and what is found after a crash? |
 //! | `attempts` | what becomes of an attempt that did not end? |
 //! | `candidates` | which files could move? |
+//! | `left`, `read_directories` | is a link back that was gone, and where need nobody look? |
 //! | `mover` | which file of a destination moves now, and when does it stop? |
 //! | `threads` | who moves to which destination, and what if one does not answer? |
 //! | `answers` | what is told of files that wait, and done with them? |
@@ -29,9 +30,11 @@ mod debts;
 mod disks;
 mod failpoint;
 mod job;
+mod left;
 mod mover;
 mod namespace;
 mod place;
+mod read_directories;
 mod reports;
 mod site;
 mod threads;
