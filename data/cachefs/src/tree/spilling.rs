@@ -197,10 +197,10 @@ impl Tree {
             node.set_data(Some(Arc::clone(&copy)));
         }
         state.spilled = Some(copy);
-        self.counters.spilled_files.fetch_add(1, Ordering::Relaxed);
-        self.counters.spilled_bytes.fetch_add(freed, Ordering::Relaxed);
         // Where this fails the memory is free no sooner than at the next start; the copy is the file from now on.
         let _ = empty(&data);
+        self.counters.spilled_files.fetch_add(1, Ordering::Relaxed);
+        self.counters.spilled_bytes.fetch_add(freed, Ordering::Relaxed);
         Ok(Some(freed))
     }
 }
