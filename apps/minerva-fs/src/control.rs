@@ -2,7 +2,7 @@
 //! (`minerva_api::cache`). Root sees everybody, others their own.
 
 use crate::callers::{Callers, Until};
-use crate::deferred::{Deferred, Earned, Mounts, Wish, find_tenant, judge_machine, tenants_of};
+use crate::deferred::{Deferred, Earned, Peer, Wish, find_tenant, judge_machine, tenants_of};
 use crate::explain::explain;
 use crate::reload::{self, Reloader};
 use crate::second_account::{SecondAccount, SecondTold};
@@ -105,8 +105,8 @@ fn answer(asked: &Reloader, (user, stream): (&User, &UnixStream), request: Reque
             Answer::Status { tenants: seen.map(|tenant| status(deferred, tenant)).collect(), migration }
         }
         Request::Defer { path, directory, mode, pool, tenant, bytes } => {
-            let (cgroup, mounts) = (deferred.group_of(stream), Mounts::of_peer(stream));
-            let wish = Wish { path, directory, mode, pool, tenant, bytes, cgroup, mounts };
+            let (cgroup, peer) = (deferred.group_of(stream), Peer::of(stream));
+            let wish = Wish { path, directory, mode, pool, tenant, bytes, cgroup, peer };
             let (id, data) = deferred.place(user, &wish)?;
             Answer::Deferring { id, data }
         }

@@ -45,8 +45,9 @@ impl Tenant {
         was_leaving
     }
 
-    /// Unmounts what nobody uses, and says once why the rest stays. `waiting` files of it are to go elsewhere.
-    pub(crate) fn try_to_leave(&mut self, config: &FsConfig, waiting: u64) {
+    /// Unmounts what nobody uses, and says once why the rest stays; whether it has left, and nothing of it is in use any more. `waiting`
+    /// files of it are to go elsewhere.
+    pub(crate) fn try_to_leave(&mut self, config: &FsConfig, waiting: u64) -> bool {
         let why = if waiting > 0 {
             // Links lead to them.
             format!(
@@ -54,9 +55,14 @@ impl Tenant {
             )
         } else {
             match self.unmount() {
+                // The spiller does not wait for who changes tenants, and another tree must not be opened beside it.
+                Ok(None) if !self.temporary.tree.retire() => {
+                    "a file of it is on its way from memory to the disk".to_owned()
+                }
                 Ok(None) => {
                     eprintln!("minerva-fs: {} has left, and its trees are unmounted", self.name);
-                    return self.tidy(config);
+                    self.tidy(config);
+                    return true;
                 }
                 Ok(Some(at)) => format!("{at} is used: `fuser -vm {at}` says by whom"),
                 Err(error) => format!("{error:#}"),
@@ -66,11 +72,7 @@ impl Tenant {
             eprintln!("minerva-fs: {} is no longer in the file but is still served: {why}", self.name);
             self.leaving = why;
         }
-    }
-
-    /// Whether nothing of it is mounted any more.
-    pub(crate) fn has_left(&self) -> bool {
-        !self.leaving.is_empty() && !self.temporary.is_mounted() && !self.stable.is_mounted()
+        false
     }
 
     /// Unmounts both trees; if one of them is used, where that is.

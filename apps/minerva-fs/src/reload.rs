@@ -103,28 +103,29 @@ impl Reloader {
         let waiting = self.deferred.files_by_tenant();
         let config = self.settings.now();
         let mut tenants = self.tenants.write().unwrap_or_else(PoisonError::into_inner);
-        for tenant in tenants.iter_mut().filter(|tenant| is_leaving(tenant)) {
+        let mut gone = Vec::new();
+        tenants.retain_mut(|tenant| {
             let files = waiting.get(&tenant.name).copied().unwrap_or(0);
-            tenant.try_to_leave(&config, files);
-        }
-        let before = tenants.len();
-        let gone: Vec<String> =
-            tenants.iter().filter(|tenant| tenant.has_left()).map(|tenant| tenant.name.clone()).collect();
-        tenants.retain(|tenant| !tenant.has_left());
+            let has_left = is_leaving(tenant) && tenant.try_to_leave(&config, files);
+            if has_left {
+                gone.push(tenant.name.clone());
+            }
+            !has_left
+        });
         let left = tenants.len();
         for name in &gone {
             // Before anybody is told that it has left, or it is named again.
             pool::give_back(&config, name);
         }
         drop(tenants);
+        if !gone.is_empty() {
+            descriptors::share_among(&self.shared.descriptors, left, config.server.threads);
+        }
         for name in gone {
             // A walk through all of its files, for which nobody else has to wait but who changes tenants.
             if let Err(error) = projects::undo(&config.stable.path, &name) {
                 eprintln!("minerva-fs: {name}'s files keep their project: {error:#}");
             }
-        }
-        if left < before {
-            descriptors::share_among(&self.shared.descriptors, left, config.server.threads);
         }
     }
 }

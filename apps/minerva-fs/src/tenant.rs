@@ -246,11 +246,6 @@ impl Mount {
         self.mounted.as_ref().and_then(Mounted::forgetting)
     }
 
-    /// Whether it is mounted, by what this process did.
-    pub(crate) fn is_mounted(&self) -> bool {
-        self.mounted.is_some()
-    }
-
     /// Whether it is mounted and served.
     pub(crate) fn is_served(&self) -> bool {
         if self.tree.is_served_elsewhere() {

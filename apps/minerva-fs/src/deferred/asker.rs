@@ -24,14 +24,15 @@ pub(super) struct AskerGroup {
 }
 
 /// The process at the other end of a connection.
-pub(super) struct Peer {
+#[derive(Debug)]
+pub(crate) struct Peer {
     pub(super) pid: u32,
     process: OwnedFd,
 }
 
 impl Peer {
     /// Nothing where it cannot be told.
-    pub(super) fn of(stream: &UnixStream) -> Option<Self> {
+    pub(crate) fn of(stream: &UnixStream) -> Option<Self> {
         let pid = socket_peercred(stream).ok()?.pid;
         // Before 6.5 the kernel has no descriptor of who connected; who waits for the answer lives.
         let process = match getsockopt(stream, PeerPidfd) {

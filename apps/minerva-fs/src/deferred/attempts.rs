@@ -1,14 +1,22 @@
 //! Attempts to move a file that did not end: what an earlier process left, and when the next one may be made.
 
-use super::Deferred;
 use super::disks::Destination;
 use super::job::{Obstacle, settle};
-use minerva_store::DeferralStep;
+use super::{Deferred, Waiting};
+use minerva_store::{Deferral, DeferralStep};
 use std::time::{Duration, Instant};
 
 /// After a failed attempt a file waits so long, after each further one twice as long, up to this.
 const AGAIN_MIN: Duration = Duration::from_millis(500);
 const AGAIN_MAX: Duration = Duration::from_secs(30);
+
+impl Waiting {
+    /// It is tried again later, each time after a longer pause.
+    pub(super) fn postpone(&mut self) {
+        self.tries += 1;
+        self.not_before = Instant::now() + (AGAIN_MIN * (1 << self.tries.min(8))).min(AGAIN_MAX);
+    }
+}
 
 impl Deferred {
     /// Sees to what an earlier process left of files for one destination; `answered` is called after each.
@@ -16,10 +24,16 @@ impl Deferred {
         let mut found = Vec::new();
         for file in self.files().values_mut().filter(|file| file.destination == destination && file.is_found) {
             file.is_found = false;
-            found.push(file.row.id);
+            found.push((file.row.id, file.row.step == DeferralStep::Left));
+            if file.row.step == DeferralStep::Left {
+                // Whether its link is back takes reading a directory, and nobody waits for that: `left` looks.
+                "the link to it was removed or replaced before the service began".clone_into(&mut file.why);
+            }
         }
-        for id in found {
-            self.settle(id);
+        for (id, is_left) in found {
+            if !is_left {
+                self.settle(id);
+            }
             self.look_at_size(id);
             answered();
         }
@@ -37,7 +51,11 @@ impl Deferred {
     /// Sees to what an earlier attempt left.
     pub(super) fn settle(&self, id: u64) {
         let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return };
-        let settled = self.tree_of(&row).and_then(|(tree, at)| settle(row, &tree, &at));
+        self.note_settled(id, self.tree_of(&row).and_then(|(tree, at)| settle(row, &tree, &at)));
+    }
+
+    /// Keeps what a row has become.
+    pub(super) fn note_settled(&self, id: u64, settled: Result<Option<Deferral>, Obstacle>) {
         match settled {
             Ok(None) => self.forget(id),
             Ok(Some(row)) => {
@@ -69,8 +87,7 @@ impl Deferred {
             self.count(&file.row, |counts| counts.failed += 1);
         }
         file.why = obstacle.to_string();
-        file.tries += 1;
-        file.not_before = Instant::now() + (AGAIN_MIN * (1 << file.tries.min(8))).min(AGAIN_MAX);
+        file.postpone();
         if is_left && file.row.step != DeferralStep::Left {
             file.row.step = DeferralStep::Left;
             let row = &file.row;

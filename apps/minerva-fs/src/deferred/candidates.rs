@@ -3,7 +3,7 @@
 use super::job::Obstacle;
 use super::mover::Moves;
 use super::site::Site;
-use super::{Deferred, Waiting, unix_ms};
+use super::{Deferred, Waiting, not_served, unix_ms};
 use crate::tenant::Tenant;
 use minerva_api::cache::Pool;
 use minerva_cachefs::{MoveRefusal, Tree};
@@ -20,8 +20,9 @@ use std::time::Instant;
 const CANDIDATES_MAX: usize = 1000;
 /// Links that are made durable in a slice.
 const LINKS_SYNCED: usize = 16;
-/// Files whose link is gone that are looked for in a slice; each may take reading a directory.
-const LEFT_LOOKED_FOR: usize = 4;
+
+/// So long a program may take to open the file that it has asked for; until then the file is as large as it said.
+const TO_OPEN: Nanos = Nanos::from_millis(10_000);
 
 /// How pressing a file is, whether another is under way, since when it waits, and its number; the least goes first.
 type Precedence = (MigrationUrgency, bool, i64, u64);
@@ -43,8 +44,8 @@ impl Moves<'_> {
         let (now, mut found) = (unix_ms(), Vec::new());
         for row in due {
             let Some((tree, pool_permille)) = trees.get(&(row.tenant.clone(), row.pool.clone())) else { continue };
-            let shown = match tree.deferred_attributes(&row.source) {
-                Ok(shown) => shown,
+            let (bytes, is_open) = match tree.deferred_use(&row.source) {
+                Ok(used) => used,
                 Err(error) => {
                     let is_gone = error == Errno::NOENT;
                     let obstacle = if is_gone { Obstacle::Gone } else { MoveRefusal::Failed(error).into() };
@@ -52,8 +53,9 @@ impl Moves<'_> {
                     continue;
                 }
             };
-            let (bytes, waited) = (shown.blocks * 512, waited(&row, now));
-            self.deferred.files().entry(row.id).and_modify(|file| file.bytes = file.bytes.max(bytes));
+            let waited = waited(&row, now);
+            let may_grow = is_open || waited < TO_OPEN;
+            self.deferred.files().entry(row.id).and_modify(|file| file.bytes = expected(file.bytes, bytes, may_grow));
             found.push(WaitingFile {
                 id: row.id,
                 tenant: row.tenant,
@@ -83,23 +85,15 @@ impl Moves<'_> {
         };
         let is_due =
             |file: &&Waiting| self.is_for(file) && file.row.step != DeferralStep::Left && file.not_before <= at;
-        let files = self.deferred.files();
-        let due = most_pressing(files.values().filter(is_due).map(precedence).collect(), CANDIDATES_MAX);
-        due.into_iter().filter_map(|(.., id)| files.get(&id).map(|file| file.row.clone())).collect()
-    }
-
-    /// A link that went elsewhere may be back.
-    fn look_for_left(&self) {
-        let now = Instant::now();
-        let left: Vec<u64> = {
-            let files = self.deferred.files();
-            let is_left =
-                |file: &&Waiting| self.is_for(file) && file.row.step == DeferralStep::Left && file.not_before <= now;
-            files.values().filter(is_left).take(LEFT_LOOKED_FOR).map(|file| file.row.id).collect()
-        };
-        for id in left {
-            self.deferred.settle(id);
+        let is_served = |row: &Deferral| trees.contains_key(&(row.tenant.clone(), row.pool.clone()));
+        let mut files = self.deferred.files();
+        for file in files.values_mut().filter(|file| is_due(&&**file) && !is_served(&file.row)) {
+            file.why = not_served(&file.row);
         }
+        // Where very many of those wait they would leave no room for any that can move.
+        let due = files.values().filter(|file| is_due(file) && is_served(&file.row));
+        let due = most_pressing(due.map(precedence).collect(), CANDIDATES_MAX);
+        due.into_iter().filter_map(|(.., id)| files.get(&id).map(|file| file.row.clone())).collect()
     }
 
     /// Every file knows why it has not moved.
@@ -159,9 +153,14 @@ fn most_pressing(mut files: Vec<Precedence>, most: usize) -> Vec<Precedence> {
 }
 
 /// All of them, those after a number first.
-fn in_turn<T>(files: &BTreeMap<u64, T>, after: u64) -> impl Iterator<Item = &T> {
+pub(super) fn in_turn<T>(files: &BTreeMap<u64, T>, after: u64) -> impl Iterator<Item = &T> {
     let later = files.range((Bound::Excluded(after), Bound::Unbounded));
     later.chain(files.range(..=after)).map(|(_, file)| file)
+}
+
+/// What a file will occupy that was announced to be so large, or was once.
+fn expected(announced: u64, bytes: u64, may_grow: bool) -> u64 {
+    if may_grow { announced.max(bytes) } else { bytes }
 }
 
 fn waited(row: &Deferral, now_unix_ms: i64) -> Nanos {
@@ -170,7 +169,7 @@ fn waited(row: &Deferral, now_unix_ms: i64) -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use super::{Precedence, in_turn, most_pressing};
+    use super::{Precedence, expected, in_turn, most_pressing};
     use minerva_decide::MigrationUrgency as Urgency;
     use std::collections::BTreeMap;
 
@@ -189,6 +188,11 @@ mod tests {
         assert_eq!(considered[..3], pressing);
         assert_eq!(considered[3..], [under_way, (Urgency::Ordinary, true, 1, 0)]);
         assert_eq!(most_pressing(files, 2000).len(), 1004);
+    }
+
+    #[test]
+    fn what_a_file_was_announced_to_be_counts_only_as_long_as_it_may_grow() {
+        assert_eq!([expected(100, 5, true), expected(5, 100, true), expected(100, 5, false)], [100, 100, 5]);
     }
 
     #[test]

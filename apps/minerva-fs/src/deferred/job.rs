@@ -15,11 +15,12 @@
 
 use super::copy::Copy;
 use super::failpoint::reach;
-use super::site::{Found, Site};
+use super::site::{Found, Names, Site};
 use crate::user::User;
 use minerva_cachefs::{DEFERRED, MoveRefusal, Moving, Tree};
 use minerva_store::{Deferral, DeferralStep};
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -106,7 +107,7 @@ impl Job {
         let site = Site::open(&row.directory, row.directory_identity)?;
         // What an earlier attempt left: of it there may be nothing in the log.
         site.remove(&row.copy_name)?;
-        find_link(&site, &mut row, &link)?;
+        find_link(&site, &mut row, &link, None)?;
         let moving = tree.begin_move(&row.source)?;
         let attributes = moving.attributes().map_err(MoveRefusal::Failed)?;
         row.step = DeferralStep::Copying;
@@ -219,13 +220,17 @@ fn replaced(by: Found) -> Obstacle {
     })
 }
 
-/// Finds the link under its name, or under another of the directory.
-fn find_link(site: &Site, row: &mut Deferral, link: &Path) -> Result<(), Obstacle> {
+/// Finds the link under its name, or under another of the directory, which is read where it was not.
+fn find_link(site: &Site, row: &mut Deferral, link: &Path, names: Option<&Names>) -> Result<(), Obstacle> {
     let found = site.find_named(&row.name, row, link)?;
     if found == Found::Link {
         return Ok(());
     }
-    match site.renamed(row, link) {
+    let renamed = match names {
+        Some(names) => site.renamed(row, link, names),
+        None => site.renamed(row, link, &site.names_of(&BTreeSet::from([row.link_inode]))?),
+    };
+    match renamed {
         Some(name) => {
             row.name = name;
             Ok(())
@@ -235,7 +240,7 @@ fn find_link(site: &Site, row: &mut Deferral, link: &Path) -> Result<(), Obstacl
 }
 
 /// It may well be there where that cannot be seen: a pool that fails, or a host that is away, must not cost the link.
-fn is_in_pool(tree: &Tree, row: &Deferral) -> Result<bool, Obstacle> {
+pub(super) fn is_in_pool(tree: &Tree, row: &Deferral) -> Result<bool, Obstacle> {
     match tree.deferred_attributes(&row.source) {
         Ok(_) => Ok(true),
         Err(Errno::NOENT) => Ok(false),
@@ -243,36 +248,31 @@ fn is_in_pool(tree: &Tree, row: &Deferral) -> Result<bool, Obstacle> {
     }
 }
 
-/// What a row becomes that an earlier process left, or that stands as it was. Under the copy's name there is, before `switching`, a copy that
-/// is not whole, whether or not the log knows of it, or the link that was to be put.
-pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Option<Deferral>, Obstacle> {
-    let link = link_text(mount, &row.source);
+/// What a row becomes that an earlier process left.
+pub(super) fn settle(row: Deferral, tree: &Tree, mount: &Path) -> Result<Option<Deferral>, Obstacle> {
     let site = Site::open(&row.directory, row.directory_identity)?;
+    settle_at(row, &site, None, tree, mount)
+}
+
+/// What a row becomes that an earlier process left, or that stands as it was; `names` of the place, if it was read already. Under the copy's
+/// name there is, before `switching`, a copy that is not whole, whether or not the log knows of it, or the link that was to be put.
+pub(super) fn settle_at(
+    mut row: Deferral,
+    site: &Site,
+    names: Option<&Names>,
+    tree: &Tree,
+    mount: &Path,
+) -> Result<Option<Deferral>, Obstacle> {
+    let link = link_text(mount, &row.source);
     let copy = &row.copy_name.clone();
     let is_in_pool = is_in_pool(tree, &row)?;
     if row.step != DeferralStep::Switching {
         site.remove(copy)?;
     }
-    let remove_source = || match tree.remove_deferred(&row.source) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(Obstacle::Pool(MoveRefusal::Failed(error))),
-    };
     match (row.step, site.find_named(&row.name, &row, &link)?) {
-        (DeferralStep::Switching, Found::Copy) => match site.find_named(copy, &row, &link)? {
-            Found::Link | Found::Nothing => {
-                site.remove(copy)?;
-                site.sync()?;
-                remove_source()?;
-                return Ok(None);
-            }
-            Found::Copy | Found::Other => {
-                site.exchange(copy, &row.name)?;
-                site.remove(copy)?;
-                row.step = DeferralStep::Left;
-            }
-        },
+        (DeferralStep::Switching, Found::Copy) => return settle_exchanged(row, site, tree, &link),
         (DeferralStep::Placing, Found::Nothing | Found::Other | Found::Copy) => {
-            remove_source()?;
+            remove_source(tree, &row)?;
             return Ok(None);
         }
         (_, Found::Link) if !is_in_pool => {
@@ -285,7 +285,7 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
         (_, found) => {
             site.remove(copy)?;
             if row.step == DeferralStep::Left {
-                find_link(&site, &mut row, &link)?;
+                find_link(site, &mut row, &link, names)?;
             }
             if row.link_inode == 0 && found == Found::Link {
                 row.link_inode = site.inode(&row.name)?;
@@ -294,6 +294,32 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
         }
     }
     Ok(Some(row))
+}
+
+/// The same of a row whose copy stands at its place: that was meant, unless somebody had replaced the link before.
+fn settle_exchanged(mut row: Deferral, site: &Site, tree: &Tree, link: &Path) -> Result<Option<Deferral>, Obstacle> {
+    let copy = &*row.copy_name;
+    match site.find_named(copy, &row, link)? {
+        Found::Link | Found::Nothing => {
+            site.remove(copy)?;
+            site.sync()?;
+            remove_source(tree, &row)?;
+            Ok(None)
+        }
+        Found::Copy | Found::Other => {
+            site.exchange(copy, &row.name)?;
+            site.remove(copy)?;
+            row.step = DeferralStep::Left;
+            Ok(Some(row))
+        }
+    }
+}
+
+fn remove_source(tree: &Tree, row: &Deferral) -> Result<(), Obstacle> {
+    match tree.remove_deferred(&row.source) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(Obstacle::Pool(MoveRefusal::Failed(error))),
+    }
 }
 
 #[cfg(test)]

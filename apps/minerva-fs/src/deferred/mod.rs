@@ -9,6 +9,7 @@
 //! | `job`, `copy` | how does one file move, and what is found after a crash? |
 //! | `attempts` | what becomes of an attempt that did not end? |
 //! | `candidates` | which files could move? |
+//! | `left`, `read_directories` | is a link back that was gone, and where need nobody look? |
 //! | `mover` | which file of a destination moves now, and when does it stop? |
 //! | `threads` | who moves to which destination, and what if one does not answer? |
 //! | `answers` | what is told of files that wait, and done with them? |
@@ -29,14 +30,16 @@ mod debts;
 mod disks;
 mod failpoint;
 mod job;
+mod left;
 mod mover;
 mod namespace;
 mod place;
+mod read_directories;
 mod reports;
 mod site;
 mod threads;
 
-pub(crate) use namespace::Mounts;
+pub(crate) use asker::Peer;
 pub(crate) use place::{Wish, find_tenant, judge_machine, tenants_of};
 pub(crate) use reports::Earned;
 pub(crate) use threads::start as start_moving;
@@ -271,12 +274,22 @@ impl Deferred {
         let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
         mount_of(&tenants, row)
             .map(|mount| (Arc::clone(&mount.tree), mount.at.clone()))
-            .ok_or_else(|| Obstacle::Destination(format!("its tenant {} is not served", row.tenant)))
+            .ok_or_else(|| Obstacle::Destination(not_served(row)))
     }
+}
+
+/// Why a file does not move whose tenant the operator's file does not name.
+fn not_served(row: &Deferral) -> String {
+    format!("its tenant {} is not served", row.tenant)
 }
 
 /// The tree where a file waits.
 fn mount_of<'a>(tenants: &'a [Tenant], row: &Deferral) -> Option<&'a Mount> {
-    let pool = if row.pool == Pool::Temporary.as_str() { Pool::Temporary } else { Pool::Stable };
-    tenants.iter().find(|tenant| tenant.name == row.tenant).map(|tenant| tenant.mount(pool))
+    mount_in(tenants, &row.tenant, &row.pool)
+}
+
+/// A tenant's tree in a pool.
+fn mount_in<'a>(tenants: &'a [Tenant], tenant: &str, pool: &str) -> Option<&'a Mount> {
+    let pool = if pool == Pool::Temporary.as_str() { Pool::Temporary } else { Pool::Stable };
+    tenants.iter().find(|found| found.name == tenant).map(|found| found.mount(pool))
 }

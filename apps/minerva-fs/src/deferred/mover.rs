@@ -4,12 +4,14 @@
 use super::copy::PIECE;
 use super::disks::{Counters, Destination, NO_DISK};
 use super::job::{Job, Obstacle};
+use super::read_directories::ReadDirectories;
 use super::{Deferred, Waiting};
 use minerva_background::Gap;
 use minerva_cachefs::MoveRefusal;
 use minerva_decide::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy};
 use minerva_model::Nanos;
 use minerva_store::DeferralStep;
+use std::mem;
 use std::time::{Duration, Instant};
 
 const SLICE: Duration = Duration::from_secs(1);
@@ -37,6 +39,9 @@ pub(super) struct Moves<'a> {
     slice_at: Instant,
     /// The file whose link was made durable last, or could not be.
     pub(super) synced_up_to: u64,
+    /// The file for whose link it was looked last, and the directories that were read for such files.
+    pub(super) looked_up_to: u64,
+    pub(super) read_directories: ReadDirectories,
 }
 
 impl<'a> Moves<'a> {
@@ -55,6 +60,8 @@ impl<'a> Moves<'a> {
             begun: now,
             slice_at: now,
             synced_up_to: 0,
+            looked_up_to: 0,
+            read_directories: ReadDirectories::default(),
         }
     }
 
@@ -81,8 +88,9 @@ impl<'a> Moves<'a> {
         let files = self.candidates();
         if files.is_empty() {
             self.abandon();
-            let (slice_at, synced_up_to) = (self.slice_at, self.synced_up_to);
-            *self = Self { slice_at, synced_up_to, ..Self::new(self.deferred, self.destination) };
+            let before = mem::replace(self, Self::new(self.deferred, self.destination));
+            (self.slice_at, self.synced_up_to) = (before.slice_at, before.synced_up_to);
+            (self.looked_up_to, self.read_directories) = (before.looked_up_to, before.read_directories);
             return;
         }
         let disk = self.destination.disk;

@@ -1,10 +1,11 @@
 //! A file that is asked for: empty in the pool, and a link to it at its place.
 
+use super::asker::Peer;
 use super::failpoint::reach;
 use super::job::link_text;
-use super::namespace::{Mounts, judge_namespace};
+use super::namespace::judge_namespace;
 use super::site::{Found, Site};
-use super::{Deferred, Waiting, unix_ms};
+use super::{Deferred, Waiting, mount_in, unix_ms};
 use crate::tenant::{Mount, Tenant};
 use crate::user::User;
 use anyhow::{Context, bail};
@@ -12,6 +13,7 @@ use minerva_api::cache::Pool;
 use minerva_cachefs::Caller;
 use minerva_store::{Deferral, DeferralStep};
 use rustix::fs::{AtFlags, FileType, fstatvfs, renameat, statat, symlinkat};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -28,8 +30,8 @@ pub(crate) struct Wish {
     pub(crate) bytes: u64,
     /// The cgroup of whoever asks, as [`Deferred::group_of`] has it.
     pub(crate) cgroup: String,
-    /// What they see mounted, as far as that can be told.
-    pub(crate) mounts: Option<Mounts>,
+    /// Their process, as far as it can be told.
+    pub(crate) peer: Option<Peer>,
 }
 
 impl Deferred {
@@ -55,11 +57,12 @@ impl Deferred {
         }
         judge_machine(tenant)?;
         let mount = tenant.mount(wish.pool);
+        judge_member(tenant, mount, user)?;
         if directory.starts_with(&self.mounts) {
             bail!("{} is in the pool itself: write there", wish.path.display());
         }
         self.judge_view(mount, wish)?;
-        self.judge_room(mount, &site, wish, name)?;
+        self.judge_room(&tenants, mount, &site, wish)?;
         let mut row = new_row(tenant, user, wish, directory, name);
         row.id = self.log(|log| log.add(&row))?;
         reach();
@@ -93,7 +96,7 @@ impl Deferred {
     fn judge_view(&self, mount: &Mount, wish: &Wish) -> anyhow::Result<()> {
         // In a guest the kernel mounts trees of the host as they are entered, which other namespaces need not have done.
         let is_of_host = mount.tree.is_served_elsewhere();
-        judge_namespace(wish.mounts.as_ref(), if is_of_host { &self.mounts } else { &mount.at })
+        judge_namespace(wish.peer.as_ref(), if is_of_host { &self.mounts } else { &mount.at })
     }
 
     /// What a pool still takes.
@@ -105,7 +108,7 @@ impl Deferred {
     }
 
     /// Whether the pool takes more, and the place will have room for it.
-    fn judge_room(&self, mount: &Mount, site: &Site, wish: &Wish, name: &OsStr) -> anyhow::Result<()> {
+    fn judge_room(&self, tenants: &[Tenant], mount: &Mount, site: &Site, wish: &Wish) -> anyhow::Result<()> {
         let up_to = self.settings.now().migration.defer_up_to_percent;
         let left = self.left_bytes(mount);
         if wish.bytes > left || left == 0 {
@@ -121,7 +124,7 @@ impl Deferred {
         if room < wish.bytes.max(1) {
             bail!("{} has no room for it", wish.path.display());
         }
-        let waiting = self.waiting_bytes(wish.directory, name);
+        let waiting = self.waiting_bytes(tenants, wish);
         if room.saturating_sub(waiting) < wish.bytes.max(1) {
             bail!(
                 "{} has no room for it beside {} MiB that wait to go to that file system",
@@ -133,19 +136,36 @@ impl Deferred {
     }
 
     /// What waits to go to a file system and has no room there yet, as far as is known; not what waits under this very name, which is replaced.
-    fn waiting_bytes(&self, directory: (u64, u64), name: &OsStr) -> u64 {
-        let files = self.files();
-        let is_replaced = |row: &Deferral| row.directory_identity == directory && row.name == name;
-        let waits = files.values().filter(|file| {
-            file.row.directory_identity.0 == directory.0
+    fn waiting_bytes(&self, tenants: &[Tenant], wish: &Wish) -> u64 {
+        let is_replaced =
+            |row: &Deferral| row.directory_identity == wish.directory && Some(&*row.name) == wish.path.file_name();
+        let waits = |file: &&Waiting| {
+            file.row.directory_identity.0 == wish.directory.0
                 && match file.row.step {
                     DeferralStep::Placing | DeferralStep::Waiting => !is_replaced(&file.row),
                     // A copy has its room, and what is left does not go there.
                     DeferralStep::Copying | DeferralStep::Switching | DeferralStep::Left => false,
                 }
-        });
-        waits.map(|file| file.bytes).fold(0, u64::saturating_add)
+        };
+        let pool_of = |row: &Deferral| (row.tenant.clone(), row.pool.clone());
+        let files = self.files();
+        let sizes: Vec<_> = files.values().filter(waits).map(|file| (pool_of(&file.row), file.bytes)).collect();
+        drop(files);
+        sum_of_pools(sizes, |(tenant, pool)| Some(mount_in(tenants, tenant, pool)?.tree.usage().bytes_max))
     }
+}
+
+/// The sum of how large files are announced to be, by tenant and pool. Whoever asks says what it likes, but what is in a pool is never more
+/// than the pool takes.
+fn sum_of_pools(sizes: Vec<((String, String), u64)>, bytes_max: impl Fn(&(String, String)) -> Option<u64>) -> u64 {
+    let mut sums: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for (pool, bytes) in sizes {
+        let sum = sums.entry(pool).or_default();
+        *sum = sum.saturating_add(bytes);
+    }
+    // Who is not served has announced nothing since the service began.
+    let capped = sums.into_iter().map(|(pool, sum)| sum.min(bytes_max(&pool).unwrap_or(u64::MAX)));
+    capped.fold(0, u64::saturating_add)
 }
 
 fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: &OsStr) -> Deferral {
@@ -190,6 +210,15 @@ pub(crate) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<
     }
 }
 
+/// The group of a tenant's user may defer, unless the user has shut the group out of the trees by their roots' modes.
+fn judge_member(tenant: &Tenant, mount: &Mount, user: &User) -> anyhow::Result<()> {
+    if user.uid == 0 || tenant.is_owned_by(user) || mount.tree.is_served_elsewhere() {
+        return Ok(());
+    }
+    let look = || mount.tree.may_write_in_root().map_err(io::Error::from);
+    user.act(look).with_context(|| format!("{} is not open to you, as its owner set it", mount.at.display()))
+}
+
 /// What a machine can change is nothing to put to a place of the host's, with the owner and mode that it has by then.
 pub(crate) fn judge_machine(tenant: &Tenant) -> anyhow::Result<()> {
     if tenant.is_machine {
@@ -230,4 +259,23 @@ fn put(site: &Site, row: &mut Deferral, mount: &Mount, user: &User, mode: u32) -
 /// Whether a place is in a directory, or below it.
 pub(super) fn is_below(place: &Path, directory: Option<&Path>) -> bool {
     directory.is_none_or(|directory| place.starts_with(directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sum_of_pools;
+
+    #[test]
+    fn what_is_announced_counts_up_to_what_the_pool_takes() {
+        let sum = |announced: &[(&str, &str, u64)]| {
+            let sizes =
+                announced.iter().map(|(tenant, pool, bytes)| (((*tenant).to_owned(), (*pool).to_owned()), *bytes));
+            sum_of_pools(sizes.collect(), |(tenant, _)| (tenant != "gone").then_some(100))
+        };
+        assert_eq!(sum(&[]), 0);
+        assert_eq!(sum(&[("web", "stable", 60), ("web", "temporary", 60), ("other", "stable", 30)]), 150);
+        assert_eq!(sum(&[("web", "stable", 60), ("web", "stable", 60), ("other", "stable", 30)]), 130);
+        assert_eq!(sum(&[("web", "stable", u64::MAX), ("web", "stable", 1), ("web", "temporary", 1)]), 101);
+        assert_eq!(sum(&[("gone", "stable", 120)]), 120);
+    }
 }

@@ -4,15 +4,19 @@ use crate::user::User;
 use anyhow::{Context, bail};
 use minerva_store::Deferral;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fsync, openat, readlinkat, renameat_with, statat,
-    unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fsync, openat, readlinkat, renameat_with,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// Names by inode.
+pub(crate) type Names = BTreeMap<u64, Vec<OsString>>;
 
 /// A directory that is open.
 #[derive(Debug)]
@@ -92,15 +96,31 @@ impl Site {
         readlinkat(&self.directory, name, Vec::new()).is_ok_and(|text| text.as_bytes() == link.as_os_str().as_bytes())
     }
 
-    /// The name that the link has now, if it was renamed within the directory.
-    pub(crate) fn renamed(&self, row: &Deferral, link: &Path) -> Option<OsString> {
-        let mut entries = rustix::fs::Dir::read_from(&self.directory).ok()?;
+    /// The names that these inodes have, by reading the directory to its end.
+    pub(crate) fn names_of(&self, inodes: &BTreeSet<u64>) -> io::Result<Names> {
+        let mut names = Names::new();
+        let mut entries = Dir::read_from(&self.directory)?;
         entries.rewind();
-        entries.flatten().find_map(|entry| {
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            let is_it = entry.ino() == row.link_inode && self.find_named(name, row, link).ok()? == Found::Link;
-            is_it.then(|| name.to_owned())
-        })
+        for entry in entries {
+            let entry = entry?;
+            if inodes.contains(&entry.ino()) {
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                names.entry(entry.ino()).or_default().push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// The name that the link has now, if it was renamed within the directory.
+    pub(crate) fn renamed(&self, row: &Deferral, link: &Path, names: &Names) -> Option<OsString> {
+        let mut names = names.get(&row.link_inode)?.iter();
+        names.find(|name| self.find_named(name, row, link).is_ok_and(|found| found == Found::Link)).cloned()
+    }
+
+    /// When a name was last made, removed or replaced in it.
+    pub(crate) fn changed(&self) -> io::Result<(i64, u64)> {
+        let stat = fstat(&self.directory)?;
+        Ok((stat.st_ctime, stat.st_ctime_nsec))
     }
 
     /// Puts what is called `new` under `name`, and what was there under `new`.

@@ -19,6 +19,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const TELL_LEFT: Duration = Duration::from_secs(86_400);
 /// So long a destination may take to answer where the service begins or ends.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// And so long all of them, however much there is to be seen to. A service manager waits a minute and a half for a service to begin.
+const PATIENCE_OF_ALL: Duration = Duration::from_secs(30);
 
 /// Starts the thread that sees to the others. What an earlier process left has been seen to when this returns, except at destinations that
 /// do not answer: there it will be once they do. Its end waits for the pieces that are under way.
@@ -72,6 +74,7 @@ impl Threads {
     }
 
     fn wait_until_settled(&self) {
+        let begun = Instant::now();
         for (destination, running) in &self.running {
             while running.settled.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 if running.silent() > PATIENCE {
@@ -80,6 +83,13 @@ impl Threads {
                         self.deferred.directory_at(*destination)
                     );
                     break;
+                }
+                if begun.elapsed() > PATIENCE_OF_ALL {
+                    eprintln!(
+                        "minerva-fs: what an earlier process left of files that are to go elsewhere is still being looked at; they move \
+                         once it has been"
+                    );
+                    return;
                 }
             }
         }

@@ -32,6 +32,15 @@ fn answer(mut command: Command) -> Answer {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// The same of a program of somebody else's.
+fn ask_as(place: &PoolFolder, user: u32, groups: &str, path: &Path) -> Answer {
+    let mut command = Command::new("setpriv");
+    command.args([&format!("--reuid={user}"), "--regid=65534", groups, "python3", "-c", ASK]);
+    // A program of root's own may come first in the path.
+    command.arg(place.socket()).arg(line(path)).env("PATH", "/usr/bin:/bin");
+    answer(command)
+}
+
 #[test]
 fn a_namespace_without_the_tenants_mount_is_refused_and_gets_no_link() {
     let (place, target) = start();
@@ -64,13 +73,7 @@ fn members_of_a_tenants_group_defer_and_their_own_tenant_goes_first() {
         fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
     }
     let _service = place.serve();
-    let ask_as = |user: u32, groups: &str, path: &Path| {
-        let mut command = Command::new("setpriv");
-        command.args([&format!("--reuid={user}"), "--regid=65534", groups, "python3", "-c", ASK]);
-        // A program of root's own may come first in the path.
-        command.arg(place.socket()).arg(line(path)).env("PATH", "/usr/bin:/bin");
-        answer(command)
-    };
+    let ask_as = |user, groups, path: &Path| ask_as(&place, user, groups, path);
     let path = data.join("member");
     let Answer::Deferring { data: at, .. } = ask_as(1234, "--groups=12", &path) else { panic!("members may defer") };
     assert!(at.starts_with(place.stable()));
@@ -83,6 +86,28 @@ fn members_of_a_tenants_group_defer_and_their_own_tenant_goes_first() {
     // Who is a tenant by name is that one, whatever its groups open.
     let Answer::Deferring { data: at, .. } = ask_as(4321, "--groups=12", &data.join("own")) else { panic!("own tree") };
     assert!(at.starts_with(place.folder.path().join("mount/other")), "{}", at.display());
+}
+
+#[test]
+fn a_member_of_the_group_whom_the_owner_shuts_out_of_a_tree_defers_nothing_by_it() {
+    let place = PoolFolder::new("user = \"1\"\ngroup = \"12\"");
+    let data = place.folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    for (folder, mode) in [(place.folder.path(), 0o755), (&*data, 0o777)] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let _service = place.serve();
+    let ask_as = |user, groups, name: &str| ask_as(&place, user, groups, &data.join(name));
+    let set_mode = |mode| fs::set_permissions(place.stable(), fs::Permissions::from_mode(mode)).unwrap();
+    for mode in [0o700, 0o750, 0o720] {
+        set_mode(mode);
+        let refused = ask_as(1234, "--groups=12", "member");
+        assert!(matches!(&refused, Answer::Refused { why } if why.contains("is not open to you")), "{refused:?}");
+        assert!(!is_link(&data.join("member")) && files(&place).is_empty());
+    }
+    assert!(matches!(ask_as(1, "--clear-groups", "own"), Answer::Deferring { .. }), "its owner has set it so");
+    set_mode(0o770);
+    assert!(matches!(ask_as(1234, "--groups=12", "member"), Answer::Deferring { .. }));
 }
 
 #[test]

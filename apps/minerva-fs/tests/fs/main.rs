@@ -6,6 +6,7 @@ mod command_line;
 mod databases;
 mod deferred;
 mod deferred_limits;
+mod deferred_many;
 mod deferred_places;
 mod descriptors;
 mod differential;

@@ -153,7 +153,7 @@ impl Tree {
 
     pub(super) fn do_read(&self, handle: u64, offset: u64, into: &mut [u8]) -> Result<usize> {
         let handle = self.handle(handle)?;
-        let data = handle.node.data().ok_or(Errno::BADF)?;
+        let mut data = handle.node.data().ok_or(Errno::BADF)?;
         let mut read = 0;
         while read < into.len() {
             let at = offset + read as u64;
@@ -165,7 +165,11 @@ impl Tree {
                 done => done,
             };
             match done {
-                Ok(0) => break,
+                Ok(0) => match handle.node.data() {
+                    // It has gone to the disk since, and what was read is empty.
+                    Some(now) if !Arc::ptr_eq(&now, &data) => data = now,
+                    _ => break,
+                },
                 Ok(more) => read += more,
                 Err(Errno::INTR) => (),
                 Err(error) => return Err(error),

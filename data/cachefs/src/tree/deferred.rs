@@ -84,6 +84,14 @@ impl Tree {
         node.node.attributes(&node.node.lock())
     }
 
+    /// Bytes that one of them occupies, and whether a program may have it open; in a guest that is its kernel's to say.
+    pub fn deferred_use(&self, name: &OsStr) -> Result<(u64, bool)> {
+        let node = self.counted(name)?;
+        let state = node.node.lock();
+        let bytes = node.node.attributes(&state)?.blocks * 512;
+        Ok((bytes, state.opens > 0 || self.options.is_served_elsewhere))
+    }
+
     /// Begins to move a file that nobody has open.
     pub fn begin_move(self: &Arc<Self>, name: &OsStr) -> std::result::Result<Moving, MoveRefusal> {
         if self.options.is_served_elsewhere {

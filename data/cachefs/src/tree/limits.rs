@@ -44,8 +44,10 @@ impl Tree {
         self.reserve_bytes.load(Ordering::Relaxed)
     }
 
-    /// It was unmounted: the kernel knows nothing of it any more, and says so of no single file.
+    /// It was unmounted and is about to be served again: the kernel knows nothing of it any more, and says so of no single file.
     pub fn forget_all(&self) {
+        // A file on its way to the disk would be a second node's as soon as somebody opens it, who would write to what is being copied.
+        let _no_pass = self.passes.end();
         self.handles.write().unwrap_or_else(PoisonError::into_inner).clear();
         for node in self.nodes.take_all() {
             let mut state = node.lock();
@@ -54,6 +56,7 @@ impl Tree {
                 self.refund(&node, &mut state);
             }
         }
+        self.passes.allow();
     }
 
     /// What its tenant met before the disk.

@@ -6,7 +6,9 @@ use crate::census::{Census, walk};
 use crate::file_system::Result;
 use crate::node::charge;
 use crate::spill::SpillArea;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, fstat, fstatvfs, openat, openat2, statat};
+use rustix::fs::{
+    Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, accessat, fstat, fstatvfs, openat, openat2, statat,
+};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -23,6 +25,12 @@ impl Tree {
         let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
         let there = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map(identity);
         there.is_ok_and(|there| fstat(&self.root.path).map(identity) == Ok(there)) && fstatvfs(&self.root.path).is_ok()
+    }
+
+    /// Whether the user as whom this thread acts may make files in the root, by its mode and access control list.
+    pub fn may_write_in_root(&self) -> Result<()> {
+        // Without the flag it would be judged who the thread really is.
+        accessat(&self.root.path, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
     }
 
     /// What is used of the quota. Where the kernel writes by itself the account knows of a file when it is closed, and the file system

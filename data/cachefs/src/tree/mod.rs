@@ -28,6 +28,7 @@ use crate::spill::SpillArea;
 use looks::{take_stock, used_below};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
+use spilling::Passes;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -104,6 +105,7 @@ pub struct Tree {
     pub(crate) account: Arc<Account>,
     pub(crate) options: TreeOptions,
     pub(crate) spill: Option<SpillArea>,
+    passes: Passes,
     holding: Arc<Holding>,
     passes_through: AtomicBool,
     /// Bytes of the file system below that something other than the tree's files has.
@@ -174,6 +176,7 @@ impl Tree {
             reserve_bytes: AtomicU64::new(options.reserve_bytes),
             options,
             spill,
+            passes: Passes::default(),
             counters: TreeCounters::default(),
             found,
             gone: elsewhere::Gone::default(),

@@ -10,13 +10,39 @@ use crate::spill::{SpillPass, empty};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use std::collections::BinaryHeap;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 
 /// Files of which a pass keeps a descriptor at once.
 const BATCH: usize = 128;
 /// Bytes after which a pass ends, so that other tenants have their turn.
 const BATCH_BYTES: u64 = 256 << 20;
+
+/// The passes over a tree. Two trees must never spill to one area: neither would know which files the other has emptied.
+#[derive(Debug, Default)]
+pub(super) struct Passes {
+    /// Each pass shares it; who has it alone knows that none is under way.
+    under_way: RwLock<()>,
+    /// None is begun any more, and those under way end soon.
+    are_over: AtomicBool,
+}
+
+impl Passes {
+    /// Ends them, and keeps others from being begun for as long as what is returned.
+    pub(super) fn end(&self) -> RwLockWriteGuard<'_, ()> {
+        self.are_over.store(true, Ordering::Relaxed);
+        self.under_way.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on there may be some again.
+    pub(super) fn allow(&self) {
+        self.are_over.store(false, Ordering::Relaxed);
+    }
+
+    fn are_over(&self) -> bool {
+        self.are_over.load(Ordering::Relaxed)
+    }
+}
 
 /// A closed file, by its last use. The file that was used last is the greatest.
 struct Candidate {
@@ -56,9 +82,11 @@ impl Tree {
     /// was moved for one pass. Where nothing was moved though more is used, what is left is open or cannot be moved.
     pub fn spill_some(&self, bytes: u64, stop: &dyn Fn() -> bool) -> SpillPass {
         let mut pass = SpillPass::default();
-        if self.spill.is_none() || self.usage().bytes <= bytes {
+        let _under_way = self.passes.under_way.read().unwrap_or_else(PoisonError::into_inner);
+        if self.spill.is_none() || self.passes.are_over() || self.usage().bytes <= bytes {
             return pass;
         }
+        let stop: &dyn Fn() -> bool = &|| self.passes.are_over() || stop();
         for candidate in self.oldest() {
             if self.usage().bytes <= bytes || pass.bytes >= BATCH_BYTES || stop() {
                 break;
@@ -68,7 +96,14 @@ impl Tree {
         pass
     }
 
-    /// The same until no more can be moved, or need be.
+    /// It is unmounted, and nothing of it is to spill until it is served again ([`Tree::forget_all`]): before another tree is opened on the
+    /// same directories. Whether nothing does; a pass under way ends soon, and who asks again then is told so.
+    pub fn retire(&self) -> bool {
+        self.passes.are_over.store(true, Ordering::Relaxed);
+        !matches!(self.passes.under_way.try_write(), Err(TryLockError::WouldBlock))
+    }
+
+    /// As [`Tree::spill_some`], until no more can be moved, or need be.
     fn spill_down_to(&self, bytes: u64) -> SpillPass {
         let mut all = SpillPass::default();
         loop {
@@ -162,10 +197,10 @@ impl Tree {
             node.set_data(Some(Arc::clone(&copy)));
         }
         state.spilled = Some(copy);
-        self.counters.spilled_files.fetch_add(1, Ordering::Relaxed);
-        self.counters.spilled_bytes.fetch_add(freed, Ordering::Relaxed);
         // Where this fails the memory is free no sooner than at the next start; the copy is the file from now on.
         let _ = empty(&data);
+        self.counters.spilled_files.fetch_add(1, Ordering::Relaxed);
+        self.counters.spilled_bytes.fetch_add(freed, Ordering::Relaxed);
         Ok(Some(freed))
     }
 }

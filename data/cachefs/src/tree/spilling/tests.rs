@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{getgid, getuid};
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -18,16 +19,19 @@ const BYTES: usize = 64 << 10;
 struct Fixture {
     tree: Tree,
     stable: Arc<Account>,
-    _folders: [TempDir; 2],
+    folders: Arc<[TempDir; 2]>,
 }
 
 impl Fixture {
     fn new(options: TreeOptions) -> Self {
-        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        Self::on(Arc::new([tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()]), options)
+    }
+
+    fn on(folders: Arc<[TempDir; 2]>, options: TreeOptions) -> Self {
         let (memory, stable) = (Arc::new(Account::new(1 << 30, 1000)), Arc::new(Account::new(1 << 30, 1000)));
         let spill = SpillArea::open(folders[1].path(), Arc::clone(&stable)).unwrap();
         let tree = Tree::open(folders[0].path(), memory, options, Some(spill)).unwrap();
-        Self { tree, stable, _folders: folders }
+        Self { tree, stable, folders }
     }
 
     /// Writes a file and lets the kernel forget it.
@@ -100,6 +104,33 @@ fn threads_that_spill_the_same_files_beside_readers_lose_none() {
 }
 
 #[test]
+fn who_reads_an_open_file_while_it_is_spilled_finds_no_false_end() {
+    let fixture = Fixture::new(options());
+    for number in 0..200 {
+        fixture.make(number);
+        let tree = &fixture.tree;
+        let shown = tree.lookup(1, OsStr::new(&number.to_string())).unwrap();
+        let opened = tree.open(shown.node, libc::O_RDWR).unwrap();
+        let is_spilled = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut into = [0; 64];
+                while !is_spilled.load(Ordering::Relaxed) {
+                    assert_eq!(tree.read(opened.handle, 0, &mut into), Ok(64), "{number}");
+                }
+            });
+            let node = tree.node(shown.node).unwrap();
+            // As a write does that memory has no room for.
+            let spilled = tree.spill_node(&node, &mut node.lock(), &|| false);
+            is_spilled.store(true, Ordering::Relaxed);
+            assert_eq!(spilled, Ok(Some(BYTES as u64)));
+        });
+        tree.release(opened.handle).unwrap();
+        tree.forget(shown.node, 1);
+    }
+}
+
+#[test]
 fn a_file_that_is_spilled_while_its_name_is_looked_up_is_found_on_the_disk() {
     let fixture = Fixture::new(options());
     fixture.make(0);
@@ -125,6 +156,34 @@ fn a_file_that_is_spilled_while_its_name_is_looked_up_is_found_on_the_disk() {
     tree.release(opened.handle).unwrap();
     tree.forget(shown.node, 1);
     assert_eq!(fixture.read(0), [b"new", &content(0)[3..]].concat());
+}
+
+#[test]
+fn a_retired_tree_ends_its_pass_and_spills_nothing_beside_the_next_tree_on_its_directories() {
+    let old = Fixture::new(options());
+    (0..4).for_each(|number| old.make(number));
+    let asked = AtomicU32::new(0);
+    let pass = old.tree.spill_some(0, &|| {
+        // In the middle of the second file.
+        let is_time = asked.fetch_add(1, Ordering::Relaxed) == 3;
+        assert!(!is_time || !old.tree.retire(), "a pass is under way");
+        false
+    });
+    assert_eq!(pass.files, 2, "what was begun is whole, and no more is begun");
+    assert!(old.tree.retire());
+    let new = Fixture::on(Arc::clone(&old.folders), options());
+    // Somebody still had the old one in hand.
+    assert_eq!((old.tree.spill_some(0, &|| false).files, old.tree.spill_down_to(0).files), (0, 0));
+    for number in 0..4 {
+        assert!(new.read(number) == content(number), "{number}");
+    }
+    // Who is named again before it has left is served by the tree that it had.
+    assert!(new.tree.retire());
+    new.tree.forget_all();
+    assert_eq!(new.tree.spill_down_to(0).files, 2);
+    for number in 0..4 {
+        assert!(new.read(number) == content(number), "{number}");
+    }
 }
 
 #[test]
