@@ -78,6 +78,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_madvise,
     libc::SYS_brk,
     libc::SYS_memfd_create,
+    libc::SYS_fstatfs,
     // Threads, which come with disks and go with them.
     libc::SYS_clone3,
     libc::SYS_set_robust_list,
