@@ -105,8 +105,8 @@ const ALLOWED_OLD: &[libc::c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_OLD: &[libc::c_long] = &[];
 
-/// `ioctl` for this only: a counter that does not block.
-const FIONBIO: u64 = libc::FIONBIO;
+/// `ioctl` for these only: what does not block, and how much of a message has come.
+const IOCTLS: [u64; 2] = [libc::FIONBIO, libc::FIONREAD];
 /// What a file that is only read is not opened with.
 const WRITES: u64 = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) as u64;
 
@@ -118,7 +118,7 @@ fn program() -> anyhow::Result<BpfProgram> {
         let is_it = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)?;
         SeccompRule::new(vec![is_it])
     };
-    rules.insert(libc::SYS_ioctl, vec![only(1, FIONBIO)?]);
+    rules.insert(libc::SYS_ioctl, IOCTLS.into_iter().map(|ioctl| only(1, ioctl)).collect::<Result<_, _>>()?);
     let is_read = |flags: u8| {
         let nothing_else = SeccompCmpOp::MaskedEq(WRITES);
         SeccompRule::new(vec![SeccompCondition::new(flags, SeccompCmpArgLen::Dword, nothing_else, 0)?])
@@ -178,7 +178,12 @@ mod tests {
             assert!(is_refused(std::process::Command::new("/bin/true").status()), "a program");
             // SAFETY: the calls take numbers only.
             assert!(unsafe { libc::setuid(0) } == -1 && unsafe { libc::unshare(libc::CLONE_NEWUSER) } == -1);
-            let thread = std::thread::spawn(|| UnixStream::pair().is_ok());
+            let is_served = || {
+                let (ours, _theirs) = UnixStream::pair()?;
+                ours.set_nonblocking(true)?;
+                Ok::<_, std::io::Error>(rustix::io::ioctl_fionread(&ours)?)
+            };
+            let thread = std::thread::spawn(move || is_served().is_ok());
             assert!(thread.join().unwrap(), "threads and sockets of serving");
             println!("confined");
             return;

@@ -7,8 +7,10 @@ mod common;
 use common::{Bench, PATIENCE, wait_for_reason};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
-use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, IntoRawFd};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use vhost::VhostBackend;
@@ -60,6 +62,28 @@ fn a_front_end_that_ends_no_message_or_reads_no_answer_makes_room_for_the_next()
         wait_for_reason(&bench, "began a message and did not end it, or reads no answers; look at its process");
         judge(&bench);
     }
+}
+
+/// As the protocol allows: the kernel shows what was sent with descriptors and what was sent behind it one after the other.
+#[test]
+fn a_message_whose_descriptors_come_with_its_header_alone_is_heard() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let bench = Bench::one(1);
+    let mut stream = UnixStream::connect(bench.socket(0)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let counter = eventfd(0, EventfdFlags::empty()).unwrap();
+    // `VHOST_USER_SET_VRING_CALL` of version 1: 8 bytes, the number of the ring.
+    let header = [13u32, 1, 8].map(u32::to_ne_bytes).concat();
+    let descriptors = [counter.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    sendmsg(&stream, &[IoSlice::new(&header)], &mut ancillary, SendFlags::empty()).unwrap();
+    stream.write_all(&0u64.to_ne_bytes()).unwrap();
+    stream.write_all(&GET_FEATURES).unwrap();
+    let mut answer = [0; 20];
+    stream.read_exact(&mut answer).expect("it is heard, and what comes behind it");
+    assert_eq!(answer[..4], GET_FEATURES[..4]);
 }
 
 #[test]
