@@ -4,7 +4,7 @@
 //! a few requests go past it only after as many bytes were served in turn: no guest gains by stopping its disk again and again.
 
 use super::{Disk, RingLeft, Served, Stopping, Worker, now};
-use minerva_blocksched::Request;
+use minerva_blocksched::{Kind, Request};
 use minerva_model::Nanos;
 use rustix::event::epoll;
 use std::sync::mpsc::Sender;
@@ -14,9 +14,16 @@ const STOP_PATIENCE: Nanos = Nanos::SECOND;
 /// So many requests are taken from its rings meanwhile.
 const UNEARNED_MAX: usize = 8;
 
-/// What a request is worth when it is earned: none is too short to count.
+/// What the shortest request is worth.
+const EARNED_MIN: u64 = 4096;
+
+/// What a request is worth when it is earned: none is too short to count, and a discard, of which the disk moves nothing and for which
+/// schedulers charge as little, is worth no more.
 pub(super) fn earned_bytes(request: &Request) -> u64 {
-    u64::from(request.length_bytes.max(4096))
+    match request.kind {
+        Kind::Discard => EARNED_MIN,
+        _ => u64::from(request.length_bytes).max(EARNED_MIN),
+    }
 }
 
 impl Worker {
