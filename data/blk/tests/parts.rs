@@ -209,6 +209,29 @@ fn a_guest_that_stops_its_disk_again_and_again_has_to_earn_what_goes_past_the_sc
     assert!(taken[0] == 64 && taken[1..].iter().all(|taken| *taken <= 8), "{taken:?}");
 }
 
+/// Otherwise a front end would wait a second for each of its rings, and more would go past the scheduler with each.
+#[test]
+fn a_disk_that_has_to_earn_is_stopped_as_a_whole() {
+    let queues = 4;
+    let bench = limited(queues as u16);
+    let mut client = Client::connect(&bench.socket(0), ClientOptions { queues: queues as u16, ..SMALL });
+    client.rings.iter_mut().for_each(fill);
+    let bases: Vec<u16> = (0..queues).map(|queue| stop(&mut client, queue)).collect();
+    // Each has more than may be taken of all of them.
+    client.rings.iter_mut().for_each(fill);
+    (0..queues).for_each(|queue| client.start_ring(queue, bases[queue]));
+    let stopped: Vec<u16> = (0..queues).map(|queue| stop(&mut client, queue)).collect();
+    let taken: Vec<u16> = stopped.iter().zip(&bases).map(|(now, before)| now - before).collect();
+    assert!(taken.iter().sum::<u16>() <= 8, "{taken:?}");
+    // Where it stops one of them only, the others are served on after a while.
+    (0..queues).for_each(|queue| client.start_ring(queue, stopped[queue]));
+    stop(&mut client, 0);
+    limit(&bench, f64::INFINITY);
+    while client.rings[1].under_way() > 0 {
+        assert_eq!(client.rings[1].wait(PATIENCE).expect("it is served").status, 0);
+    }
+}
+
 /// The disk moves nothing for it, however long it says that it is.
 #[test]
 fn a_discard_earns_no_more_than_the_shortest_request() {

@@ -70,6 +70,8 @@ struct Disk {
     unearned_bytes: u64,
     /// It is being stopped, and drained then.
     drain_at: Option<Nanos>,
+    /// Until then nothing is taken from its rings: it is being stopped, and what it had would have to be earned.
+    held_until: Option<Nanos>,
     /// A write is durable when it is answered.
     is_durable: bool,
     /// The front end has gone; told when nothing of it is under way any more, with where its rings are.
@@ -116,7 +118,7 @@ struct Worker {
     awake: Vec<RingKey>,
     /// Rings with answers of which their guests were not told.
     answered: Vec<RingKey>,
-    /// Some ring is being stopped, or some disk detached.
+    /// Some ring is being stopped, or some disk detached or held for that.
     has_stops: bool,
     polling: Polling,
     events: Vec<epoll::Event>,
