@@ -30,6 +30,11 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_newfstatat,
     libc::SYS_statx,
     libc::SYS_fcntl,
+    // Signals to guests.
+    libc::SYS_io_setup,
+    libc::SYS_io_submit,
+    libc::SYS_io_getevents,
+    libc::SYS_io_destroy,
     // Front ends and operators, who connect.
     libc::SYS_listen,
     libc::SYS_accept4,

@@ -8,6 +8,7 @@ use crate::mapped::Memory;
 use crate::ring::{Ring, RingSetup};
 use minerva_model::FailureFigures;
 use rustix::event::epoll;
+use std::rc::Rc;
 use std::sync::Arc;
 
 impl Worker {
@@ -137,7 +138,8 @@ impl Worker {
         // Its front end stops no more of it.
         disk.held_until = None;
         let Some(place) = disk.rings.get_mut(key.queue) else { return false };
-        let Some(ring) = Ring::start(setup).filter(|_| place.is_none()) else { return false };
+        let signaller = Rc::clone(&self.signaller);
+        let Some(ring) = Ring::start(setup, signaller).filter(|_| place.is_none()) else { return false };
         // Each kick is an edge, so nobody has to read the counter. What cannot be waited for is no kick.
         let data = epoll::EventData::new_u64(EVENT_RINGS + (key.disk * QUEUES_MAX + key.queue) as u64);
         if epoll::add(&self.epoll, ring.kick(), data, epoll::EventFlags::IN | epoll::EventFlags::ET).is_err() {
