@@ -130,6 +130,15 @@ pub enum ServerError {
         /// What does not fit.
         why: String,
     },
+    /// A front end's message is not done with, so that nothing can be handed over.
+    #[error(
+        "disk `{disk}`: its guest is stopping it or setting it up, which is not done yet; try again in a while: `minerva-ctl disk top` shows \
+         what it has under way"
+    )]
+    Busy {
+        /// Which.
+        disk: String,
+    },
     /// The kernel refuses what the server needs to run.
     #[error("{what}")]
     System {

@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::{Bench, PATIENCE, wait_for_reason};
+use common::{Bench, IMAGE_BYTES, PATIENCE, disk, wait_for_reason};
+use minerva_blk::{ServerError, TransferKind};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use rustix::event::{EventfdFlags, eventfd};
@@ -48,6 +49,59 @@ fn a_message_that_is_not_ended_holds_up_no_hand_over_and_the_next_server_hears_i
     assert_eq!(answer[..4], GET_FEATURES[..4]);
     drop(stream);
     judge(&bench);
+}
+
+/// Lets a guest that may have one request a day ask for many and stop its disk, and meanwhile front ends are to be parked, in which another
+/// guest is served; what came of that.
+fn park_beside_a_stop(bench: &Bench, stopping: &mut Client, neighbour: &mut Client) -> Result<(), ServerError> {
+    while stopping.rings[0].free_slots() > 0 {
+        stopping.rings[0].submit(&Request::new(kind::IN, 0, 4096));
+    }
+    stopping.rings[0].kick();
+    let server = bench.server.as_ref().unwrap();
+    let (parked, base) = std::thread::scope(|scope| {
+        let stop = scope.spawn(|| stopping.stop_ring(0));
+        std::thread::sleep(Duration::from_millis(200));
+        let parked = server.park(Duration::from_millis(100));
+        assert_eq!(neighbour.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
+        server.unpark();
+        (parked, stop.join().unwrap())
+    });
+    while stopping.rings[0].poll().is_some() {}
+    stopping.start_ring(0, base);
+    parked
+}
+
+/// Otherwise all guests would be without their disks until it is done.
+#[test]
+fn a_guest_that_stops_its_disk_freezes_nobody_in_a_hand_over() {
+    let folder = Bench::folder();
+    let mut disks: Vec<_> = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
+    // One request a day: the second stop waits for its turn, for a second.
+    disks[0].parameters.limit_per_second = 1.0 / 86_400.0;
+    let mut bench = Bench::start(folder, SchedulerName::Mclock, 4, TransferKind::Uring, disks);
+    let options = ClientOptions { data_bytes: 4096, ..ClientOptions::default() };
+    let [mut stopping, mut neighbour] = [0, 1].map(|number| Client::connect(&bench.socket(number), options));
+    // Where it has not begun to stop when it is looked at, again.
+    let refused = (0..20).find_map(|_| park_beside_a_stop(&bench, &mut stopping, &mut neighbour).err());
+    let refused = refused.expect("it cannot be left in the middle of a stop").to_string();
+    assert!(refused.contains("disk `disk0`: its guest is stopping it"), "{refused}");
+    // Its front end is heard as before, and not while all are parked.
+    assert_eq!(neighbour.config(8), (IMAGE_BYTES / 512).to_le_bytes());
+    bench.server.as_ref().unwrap().park(PATIENCE).unwrap();
+    let heard = std::thread::scope(|scope| {
+        let heard = scope.spawn(|| neighbour.config(8));
+        bench.hand_over(SchedulerName::Noop);
+        heard.join().unwrap()
+    });
+    assert_eq!(heard, (IMAGE_BYTES / 512).to_le_bytes(), "by the next server");
+    for client in [&mut stopping, &mut neighbour] {
+        let ring = &mut client.rings[0];
+        while ring.under_way() > 0 {
+            assert_eq!(ring.wait(PATIENCE).expect("each is answered once").status, 0);
+        }
+        assert_eq!(ring.ask(&Request::new(kind::IN, 0, 4096)).status, 0, "and what comes later");
+    }
 }
 
 #[test]
