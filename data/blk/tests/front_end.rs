@@ -11,9 +11,9 @@ use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, FromRawFd, IntoRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vhost::VhostBackend;
 use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
@@ -178,4 +178,34 @@ fn a_signal_that_is_no_event_counter_is_refused() {
         drop(client);
         judge(&bench);
     }
+}
+
+/// Whether a write to a counter waits is for everybody to set who shares it, at any moment.
+#[test]
+fn a_guest_that_fills_its_counter_and_lets_it_wait_holds_up_nobody() {
+    let folder = Bench::folder();
+    let disks = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
+    let bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, disks);
+    let [mut client, mut honest] =
+        [0, 1].map(|number| Client::connect(&bench.socket(number), ClientOptions::default()));
+    let call = client.rings[0].call.try_clone().unwrap();
+    // What was signalled at the start.
+    let _ = call.read();
+    // SAFETY: the counter is open as long as `call` is.
+    let shared = unsafe { BorrowedFd::borrow_raw(call.as_raw_fd()) };
+    rustix::io::ioctl_fionbio(shared, false).unwrap();
+    call.write(u64::MAX - 1).unwrap();
+    let ring = &mut client.rings[0];
+    ring.submit(&Request::new(kind::IN, 0, 4096));
+    ring.kick();
+    let begun = Instant::now();
+    while ring.poll().is_none() {
+        assert!(begun.elapsed() < PATIENCE, "no answer");
+    }
+    honest.rings[0].submit(&Request::new(kind::IN, 64, 4096));
+    honest.rings[0].kick();
+    let answer = honest.rings[0].wait(PATIENCE);
+    // Lets the server end, whatever comes of this.
+    call.read().unwrap();
+    assert_eq!(answer.expect("the neighbour is served").status, 0);
 }

@@ -12,7 +12,6 @@ use minerva_vhost_client::{Client, ClientOptions, ClientRing, Request, kind};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::io::Write;
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -284,34 +283,6 @@ fn a_connection_that_talks_nonsense_is_hung_up_on_and_the_next_is_served() {
     judge(&bench, &mut honest);
     let mut client = Client::connect(&bench.socket(0), ClientOptions::default());
     assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
-}
-
-/// Whether a write to a counter waits is for everybody to set who shares it, at any moment.
-#[test]
-fn a_guest_that_fills_its_counter_and_lets_it_wait_holds_up_nobody() {
-    let (bench, mut honest) = neighbours();
-    let mut client = Client::connect(&bench.socket(0), OPTIONS);
-    let call = client.rings[0].call.try_clone().unwrap();
-    // What was signalled at the start.
-    let _ = call.read();
-    // SAFETY: the counter is open as long as `call` is.
-    let shared = unsafe { BorrowedFd::borrow_raw(call.as_raw_fd()) };
-    rustix::io::ioctl_fionbio(shared, false).unwrap();
-    call.write(u64::MAX - 1).unwrap();
-    let ring = &mut client.rings[0];
-    ring.submit(&Request::new(kind::IN, 0, 4096));
-    ring.kick();
-    let begun = Instant::now();
-    while ring.poll().is_none() {
-        assert!(begun.elapsed() < PATIENCE, "no answer");
-    }
-    honest.rings[0].submit(&Request::new(kind::IN, 64, 4096));
-    honest.rings[0].kick();
-    let answer = honest.rings[0].wait(PATIENCE);
-    // Lets the server end, whatever comes of this.
-    call.read().unwrap();
-    assert_eq!(answer.expect("the neighbour is served").status, 0);
-    judge(&bench, &mut honest);
 }
 
 /// A front end that has agreed on everything but the guest's memory.
