@@ -30,6 +30,11 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_newfstatat,
     libc::SYS_statx,
     libc::SYS_fcntl,
+    // Signals to guests.
+    libc::SYS_io_setup,
+    libc::SYS_io_submit,
+    libc::SYS_io_getevents,
+    libc::SYS_io_destroy,
     // Front ends and operators, who connect.
     libc::SYS_listen,
     libc::SYS_accept4,
@@ -78,6 +83,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_madvise,
     libc::SYS_brk,
     libc::SYS_memfd_create,
+    libc::SYS_fstatfs,
     // Threads, which come with disks and go with them.
     libc::SYS_clone3,
     libc::SYS_set_robust_list,
@@ -104,8 +110,8 @@ const ALLOWED_OLD: &[libc::c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_OLD: &[libc::c_long] = &[];
 
-/// `ioctl` for this only: a counter that does not block.
-const FIONBIO: u64 = libc::FIONBIO;
+/// `ioctl` for these only: what does not block, and how much of a message has come.
+const IOCTLS: [u64; 2] = [libc::FIONBIO, libc::FIONREAD];
 /// What a file that is only read is not opened with.
 const WRITES: u64 = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) as u64;
 
@@ -117,7 +123,7 @@ fn program() -> anyhow::Result<BpfProgram> {
         let is_it = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)?;
         SeccompRule::new(vec![is_it])
     };
-    rules.insert(libc::SYS_ioctl, vec![only(1, FIONBIO)?]);
+    rules.insert(libc::SYS_ioctl, IOCTLS.into_iter().map(|ioctl| only(1, ioctl)).collect::<Result<_, _>>()?);
     let is_read = |flags: u8| {
         let nothing_else = SeccompCmpOp::MaskedEq(WRITES);
         SeccompRule::new(vec![SeccompCondition::new(flags, SeccompCmpArgLen::Dword, nothing_else, 0)?])
@@ -177,7 +183,12 @@ mod tests {
             assert!(is_refused(std::process::Command::new("/bin/true").status()), "a program");
             // SAFETY: the calls take numbers only.
             assert!(unsafe { libc::setuid(0) } == -1 && unsafe { libc::unshare(libc::CLONE_NEWUSER) } == -1);
-            let thread = std::thread::spawn(|| UnixStream::pair().is_ok());
+            let is_served = || {
+                let (ours, _theirs) = UnixStream::pair()?;
+                ours.set_nonblocking(true)?;
+                Ok::<_, std::io::Error>(rustix::io::ioctl_fionread(&ours)?)
+            };
+            let thread = std::thread::spawn(move || is_served().is_ok());
             assert!(thread.join().unwrap(), "threads and sockets of serving");
             println!("confined");
             return;

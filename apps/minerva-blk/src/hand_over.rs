@@ -1,8 +1,8 @@
 //! A running server hands all that it serves over to the next one, `minerva-blk --take-over`, without an error in a guest.
 //!
 //! The conversation, over the control socket: the next server greets; the old one offers each disk with its image and socket open; the
-//! next one judges and opens all that it needs, and says that it is prepared. Only then does the old one stop serving: it waits for what
-//! is at the disks, and tells how to go on with each front end. The next one says that it is ready, the old one that it may go on, and
+//! next one judges and opens all that it needs, and says that it is prepared. Only then does the old one stop listening to front ends, and
+//! once it is done with what they said, which it waits for so long, stop serving: it waits for what is at the disks, and tells how to go on with each front end. The next one says that it is ready, the old one that it may go on, and
 //! ends. Where anything fails before that, the old one goes on.
 
 use crate::host::{Host, Offer};
@@ -21,6 +21,8 @@ use std::time::Duration;
 pub(crate) const GREETING: &str = "take-over 1";
 /// The next server opens nothing from disk and computes little.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(30);
+/// Guests are served meanwhile.
+const PARK_PATIENCE: Duration = Duration::from_secs(10);
 /// Guests wait meanwhile.
 const READY_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -44,6 +46,9 @@ enum Said {
 struct Left {
     /// Since when, in nanoseconds of `CLOCK_MONOTONIC`.
     suspended_ns: u64,
+    /// Why all are served on, and nothing is handed over.
+    #[serde(default)]
+    refused: Option<String>,
 }
 
 /// That the next server may go on.
@@ -87,7 +92,7 @@ fn monotonic_ns() -> u64 {
 pub(crate) fn give(stream: &UnixStream, host: &Mutex<Option<Host>>, control: &UnixListener) -> anyhow::Result<()> {
     let mut place = host.lock().unwrap_or_else(PoisonError::into_inner);
     let serving = place.take().context("the server is ending")?;
-    if let Err(error) = offer(stream, &serving, control) {
+    if let Err(error) = offer(stream, &serving, control).and_then(|()| park(stream, &serving)) {
         *place = Some(serving);
         return Err(error);
     }
@@ -129,8 +134,17 @@ fn offer(stream: &UnixStream, serving: &Host, control: &UnixListener) -> anyhow:
     stream.set_read_timeout(Some(READY_PATIENCE)).context("failed to set a time limit")
 }
 
+/// From now on no guest is changed. One that stops its disk may take long over it, and the others are not to wait for that.
+fn park(stream: &UnixStream, serving: &Host) -> anyhow::Result<()> {
+    serving.park(PARK_PATIENCE).inspect_err(|error| {
+        // It hears nothing else.
+        let _ = send(stream, &Left { suspended_ns: 0, refused: Some(error.to_string()) }, &[]);
+    })?;
+    Ok(())
+}
+
 fn tell(stream: &UnixStream, suspended: &Suspended, suspended_ns: u64) -> anyhow::Result<()> {
-    send(stream, &Left { suspended_ns }, &[])?;
+    send(stream, &Left { suspended_ns, refused: None }, &[])?;
     for disk in suspended.disks() {
         match disk.front_end() {
             Some((state, descriptors)) => send(stream, &Some(state), &descriptors)?,
@@ -180,7 +194,10 @@ impl Taken {
     /// Lets the old server stop, and goes on.
     pub(crate) fn go_on(mut self) -> anyhow::Result<(Host, UnixListener, String)> {
         send(&self.connection, &Said::Prepared, &[])?;
-        let (Left { suspended_ns }, _) = receive(&self.connection)?;
+        let (Left { suspended_ns, refused }, _) = receive(&self.connection)?;
+        if let Some(why) = refused {
+            bail!("the other server goes on: {why}");
+        }
         for disk in self.suspended.disks_mut() {
             let (state, descriptors): (Option<FrontEndState>, _) = receive(&self.connection)?;
             if let Some(state) = state {

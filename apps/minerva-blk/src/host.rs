@@ -10,7 +10,7 @@ use crate::disk::{NEUTRAL, heeds_weights, terms_of, told};
 use crate::privileges::Identity;
 use crate::refused::Refused;
 use anyhow::{Context, bail};
-use minerva_blk::{Image, PhysicalDisk, Server};
+use minerva_blk::{Image, PhysicalDisk, Server, ServerError};
 use minerva_model::{
     ControlRequest, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
     WaitCounters,
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A disk that is served.
 pub(crate) struct Hosted {
@@ -102,6 +102,11 @@ impl Host {
             Some((Offer { settings: hosted.settings.clone(), share: hosted.share }, image, listener))
         };
         self.disks.iter().filter_map(offer).collect()
+    }
+
+    /// Lets no front end change anything any more; see [`Server::park`].
+    pub(crate) fn park(&self, patience: Duration) -> Result<(), ServerError> {
+        self.server.park(patience)
     }
 
     /// What it is made of.

@@ -47,6 +47,14 @@ pub enum HangUp {
         SHARED_MEMORY
     )]
     NotSealed,
+    /// Memory from a pool that is empty, or that the front end can give back to it, kills who touches it.
+    #[error(
+        "the guest's memory comes from the host's pool of hugepages, which would end this server for all guests once it is empty: {}, \
+         without `hugetlb=on` and `<hugepages/>`; for large pages without a pool write `advise` to \
+         `/sys/kernel/mm/transparent_hugepage/shmem_enabled` on the host",
+        SHARED_MEMORY
+    )]
+    HugePages,
     /// It hung up itself, having agreed on everything but the guest's memory: QEMU finds none that it could share.
     #[error("it hung up without sharing the guest's memory: {}", SHARED_MEMORY)]
     NotShared,
@@ -121,6 +129,15 @@ pub enum ServerError {
         disk: String,
         /// What does not fit.
         why: String,
+    },
+    /// A front end's message is not done with, so that nothing can be handed over.
+    #[error(
+        "disk `{disk}`: its guest is stopping it or setting it up, which is not done yet; try again in a while: `minerva-ctl disk top` shows \
+         what it has under way"
+    )]
+    Busy {
+        /// Which.
+        disk: String,
     },
     /// The kernel refuses what the server needs to run.
     #[error("{what}")]

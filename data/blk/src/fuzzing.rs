@@ -4,10 +4,12 @@ use crate::chain::{Chain, Direction};
 use crate::mapped::Memory;
 use crate::request::{Geometry, Header, Operation};
 use crate::ring::{Ring, RingSetup};
+use crate::signal::Signaller;
 use crate::split::RingLayout;
 use rustix::event::{EventfdFlags, eventfd};
 use std::fs::File;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::Arc;
 use vm_memory::{GuestAddress, GuestRegionMmap};
 
@@ -47,7 +49,8 @@ pub fn ring(bytes: &[u8]) {
         inflight: None,
         begun: Vec::new(),
     };
-    let Some(mut ring) = Ring::start(setup) else { return };
+    let Ok(signaller) = Signaller::open() else { return };
+    let Some(mut ring) = Ring::start(setup, Rc::new(signaller)) else { return };
     let (mut chain, mut heads) = (Chain::default(), Vec::new());
     while let Some(taken) = ring.take(&mut chain) {
         if let Ok(frame) = taken.frame {

@@ -148,9 +148,13 @@ impl Image {
         !self.is_file
     }
 
-    /// Whether its file has no name any more: it ends with the last one who has it open.
+    /// Whether its file has no name any more: it ends with the last one who has it open. As far as the kernel knows without asking a server:
+    /// a network or FUSE file system that hangs must not hang whoever is told of this, and with them all disks.
     pub(crate) fn is_removed(&self) -> bool {
-        self.is_file && self.file.metadata().is_ok_and(|facts| facts.nlink() == 0)
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        self.is_file
+            && rustix::fs::statx(&self.file, "", flags, StatxFlags::NLINK)
+                .is_ok_and(|facts| facts.stx_mask & StatxFlags::NLINK.bits() != 0 && facts.stx_nlink == 0)
     }
 
     /// What to do then, while this process has it open.

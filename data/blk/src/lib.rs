@@ -10,6 +10,7 @@
 //! | `worker` | one thread for each physical disk: from rings to the scheduler, to the disk, and back |
 //! | `memory`, `mapped` | what does a front end share, and where does it lie here? |
 //! | `ring`, `split`, `chain` | what did a guest make available? Judged, and copied once |
+//! | `signal` | how is a guest told of answers, without waiting for it? |
 //! | `ahead` | what of it will be looked at soon? |
 //! | `request`, `tag` | what does a request ask for, and how urgent is it? Pure |
 //! | `failure` | what did an image fail, and what is to be done about it? Pure |
@@ -38,6 +39,7 @@ pub mod request;
 mod ring;
 mod server;
 mod session;
+mod signal;
 mod split;
 pub mod tag;
 mod transfer;

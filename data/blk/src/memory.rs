@@ -2,12 +2,15 @@
 
 use crate::error::HangUp;
 use crate::mapped::Memory;
-use rustix::fs::{SealFlags, fcntl_get_seals};
+use rustix::fs::{SealFlags, fcntl_get_seals, fstatfs};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::sync::Arc;
 use vhost::vhost_user::message::VhostUserMemoryRegion;
 use vm_memory::{FileOffset, GuestAddress, GuestRegionMmap};
+
+/// What the kernel calls the file system of hugepages (`include/uapi/linux/magic.h`).
+const HUGETLBFS_MAGIC: u32 = 0x9584_58f6;
 
 /// The memory, and how the front end's own addresses, by which it names rings, translate.
 #[derive(Clone, Debug)]
@@ -71,8 +74,8 @@ impl MemoryTable {
     }
 }
 
-/// Whether a file is as long as somebody says and cannot get shorter: behind its end, memory that is mapped from it kills who
-/// touches it (`SIGBUS`), and with this process all its other guests would be without a disk. A seal is for good.
+/// Whether a file is as long as somebody says, cannot get shorter, and has memory wherever it is touched: elsewhere, memory that is mapped
+/// from it kills who touches it (`SIGBUS`), and with this process all its other guests would be without a disk. A seal is for good.
 pub(crate) fn holds(file: &File, offset: u64, length: u64) -> bool {
     judge(file, offset, length).is_ok()
 }
@@ -81,6 +84,11 @@ fn judge(file: &File, offset: u64, length: u64) -> Result<(), HangUp> {
     // First the seals, which only memory has: a file of another process's file system would answer nothing else before that wants to.
     if !fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
         return Err(HangUp::NotSealed);
+    }
+    // Pages of the hugepage pool are taken when they are touched, and who finds none there is killed. What was taken before does not help: the
+    // front end can punch holes, and no seal is against that. A hole in other sealed memory is filled with zeroes when it is touched.
+    if fstatfs(file).map_or(true, |facts| facts.f_type as u32 == HUGETLBFS_MAGIC) {
+        return Err(HangUp::HugePages);
     }
     let end = offset.checked_add(length);
     let is_long_enough = file.metadata().is_ok_and(|facts| end.is_some_and(|end| end <= facts.len()));

@@ -5,10 +5,10 @@
 use crate::chain::{Chain, Frame, Malformed};
 use crate::inflight::InflightQueue;
 use crate::mapped::{Lease, Memory};
+use crate::signal::Signaller;
 use crate::split::{RingLayout, SplitRing};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -46,6 +46,7 @@ pub(crate) struct Ring {
     lease: Lease,
     kick: File,
     call: Option<File>,
+    signaller: Rc<Signaller>,
     inflight: Option<InflightQueue>,
     has_event_index: bool,
     /// The next chain to be taken, and up to where the guest was seen to have made them available.
@@ -72,7 +73,7 @@ pub(crate) struct Ring {
 
 impl Ring {
     /// Puts a ring into service; none where it does not lie in the guest's memory.
-    pub(crate) fn start(setup: RingSetup) -> Option<Self> {
+    pub(crate) fn start(setup: RingSetup, signaller: Rc<Signaller>) -> Option<Self> {
         let RingSetup { place, has_event_index, kick, call, mut inflight, .. } = setup;
         let lease = Rc::new(Arc::clone(&setup.memory));
         let split = SplitRing::find(setup.memory, place).filter(|split| split.size() <= RING_SIZE_MAX)?;
@@ -83,11 +84,12 @@ impl Ring {
         let next_available = if is_after_crash { used.wrapping_add(again.len() as u16) } else { setup.next_available };
         let size = usize::from(place.size);
         let unpublished = Vec::with_capacity(if inflight.is_some() { size } else { 0 });
-        let mut ring = Self {
+        let ring = Self {
             split,
             lease,
             kick,
             call,
+            signaller,
             inflight,
             has_event_index,
             next_available,
@@ -287,10 +289,9 @@ impl Ring {
         }
     }
 
-    fn signal(&mut self) {
-        if let Some(call) = &mut self.call {
-            // It fails only when it holds so many signals already that one more says nothing.
-            let _ = call.write(&1u64.to_ne_bytes());
+    fn signal(&self) {
+        if let Some(call) = &self.call {
+            self.signaller.signal(call.as_fd());
         }
     }
 }
@@ -300,9 +301,11 @@ mod tests {
     use super::{Ring, RingSetup};
     use crate::chain::Chain;
     use crate::mapped::Memory;
+    use crate::signal::Signaller;
     use crate::split::RingLayout;
     use rustix::event::{EventfdFlags, eventfd};
     use std::fs::File;
+    use std::rc::Rc;
     use std::sync::Arc;
     use vm_memory::{GuestAddress, GuestRegionMmap};
 
@@ -338,7 +341,7 @@ mod tests {
             inflight: None,
             begun: Vec::new(),
         };
-        let ring = Ring::start(setup).expect("a ring");
+        let ring = Ring::start(setup, Rc::new(Signaller::open().unwrap())).expect("a ring");
         assert_eq!(signals(call), 1, "what was published before");
         ring
     }

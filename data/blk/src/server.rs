@@ -4,6 +4,7 @@
 mod changes;
 mod front_end;
 mod hand_over;
+mod parking;
 mod placement;
 
 pub use front_end::TellHangUp;

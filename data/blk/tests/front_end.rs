@@ -4,13 +4,16 @@
 
 mod common;
 
-use common::{Bench, PATIENCE, wait_for_reason};
+use common::{Bench, IMAGE_BYTES, PATIENCE, disk, wait_for_reason};
+use minerva_blk::{ServerError, TransferKind};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
-use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, IntoRawFd};
+use rustix::event::{EventfdFlags, eventfd};
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vhost::VhostBackend;
 use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
@@ -48,6 +51,59 @@ fn a_message_that_is_not_ended_holds_up_no_hand_over_and_the_next_server_hears_i
     judge(&bench);
 }
 
+/// Lets a guest that may have one request a day ask for many and stop its disk, and meanwhile front ends are to be parked, in which another
+/// guest is served; what came of that.
+fn park_beside_a_stop(bench: &Bench, stopping: &mut Client, neighbour: &mut Client) -> Result<(), ServerError> {
+    while stopping.rings[0].free_slots() > 0 {
+        stopping.rings[0].submit(&Request::new(kind::IN, 0, 4096));
+    }
+    stopping.rings[0].kick();
+    let server = bench.server.as_ref().unwrap();
+    let (parked, base) = std::thread::scope(|scope| {
+        let stop = scope.spawn(|| stopping.stop_ring(0));
+        std::thread::sleep(Duration::from_millis(200));
+        let parked = server.park(Duration::from_millis(100));
+        assert_eq!(neighbour.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
+        server.unpark();
+        (parked, stop.join().unwrap())
+    });
+    while stopping.rings[0].poll().is_some() {}
+    stopping.start_ring(0, base);
+    parked
+}
+
+/// Otherwise all guests would be without their disks until it is done.
+#[test]
+fn a_guest_that_stops_its_disk_freezes_nobody_in_a_hand_over() {
+    let folder = Bench::folder();
+    let mut disks: Vec<_> = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
+    // One request a day: the second stop waits for its turn, for a second.
+    disks[0].parameters.limit_per_second = 1.0 / 86_400.0;
+    let mut bench = Bench::start(folder, SchedulerName::Mclock, 4, TransferKind::Uring, disks);
+    let options = ClientOptions { data_bytes: 4096, ..ClientOptions::default() };
+    let [mut stopping, mut neighbour] = [0, 1].map(|number| Client::connect(&bench.socket(number), options));
+    // Where it has not begun to stop when it is looked at, again.
+    let refused = (0..20).find_map(|_| park_beside_a_stop(&bench, &mut stopping, &mut neighbour).err());
+    let refused = refused.expect("it cannot be left in the middle of a stop").to_string();
+    assert!(refused.contains("disk `disk0`: its guest is stopping it"), "{refused}");
+    // Its front end is heard as before, and not while all are parked.
+    assert_eq!(neighbour.config(8), (IMAGE_BYTES / 512).to_le_bytes());
+    bench.server.as_ref().unwrap().park(PATIENCE).unwrap();
+    let heard = std::thread::scope(|scope| {
+        let heard = scope.spawn(|| neighbour.config(8));
+        bench.hand_over(SchedulerName::Noop);
+        heard.join().unwrap()
+    });
+    assert_eq!(heard, (IMAGE_BYTES / 512).to_le_bytes(), "by the next server");
+    for client in [&mut stopping, &mut neighbour] {
+        let ring = &mut client.rings[0];
+        while ring.under_way() > 0 {
+            assert_eq!(ring.wait(PATIENCE).expect("each is answered once").status, 0);
+        }
+        assert_eq!(ring.ask(&Request::new(kind::IN, 0, 4096)).status, 0, "and what comes later");
+    }
+}
+
 #[test]
 fn a_front_end_that_ends_no_message_or_reads_no_answer_makes_room_for_the_next() {
     for count in [0, 1000] {
@@ -60,6 +116,28 @@ fn a_front_end_that_ends_no_message_or_reads_no_answer_makes_room_for_the_next()
         wait_for_reason(&bench, "began a message and did not end it, or reads no answers; look at its process");
         judge(&bench);
     }
+}
+
+/// As the protocol allows: the kernel shows what was sent with descriptors and what was sent behind it one after the other.
+#[test]
+fn a_message_whose_descriptors_come_with_its_header_alone_is_heard() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let bench = Bench::one(1);
+    let mut stream = UnixStream::connect(bench.socket(0)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let counter = eventfd(0, EventfdFlags::empty()).unwrap();
+    // `VHOST_USER_SET_VRING_CALL` of version 1: 8 bytes, the number of the ring.
+    let header = [13u32, 1, 8].map(u32::to_ne_bytes).concat();
+    let descriptors = [counter.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    sendmsg(&stream, &[IoSlice::new(&header)], &mut ancillary, SendFlags::empty()).unwrap();
+    stream.write_all(&0u64.to_ne_bytes()).unwrap();
+    stream.write_all(&GET_FEATURES).unwrap();
+    let mut answer = [0; 20];
+    stream.read_exact(&mut answer).expect("it is heard, and what comes behind it");
+    assert_eq!(answer[..4], GET_FEATURES[..4]);
 }
 
 #[test]
@@ -100,4 +178,34 @@ fn a_signal_that_is_no_event_counter_is_refused() {
         drop(client);
         judge(&bench);
     }
+}
+
+/// Whether a write to a counter waits is for everybody to set who shares it, at any moment.
+#[test]
+fn a_guest_that_fills_its_counter_and_lets_it_wait_holds_up_nobody() {
+    let folder = Bench::folder();
+    let disks = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
+    let bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, disks);
+    let [mut client, mut honest] =
+        [0, 1].map(|number| Client::connect(&bench.socket(number), ClientOptions::default()));
+    let call = client.rings[0].call.try_clone().unwrap();
+    // What was signalled at the start.
+    let _ = call.read();
+    // SAFETY: the counter is open as long as `call` is.
+    let shared = unsafe { BorrowedFd::borrow_raw(call.as_raw_fd()) };
+    rustix::io::ioctl_fionbio(shared, false).unwrap();
+    call.write(u64::MAX - 1).unwrap();
+    let ring = &mut client.rings[0];
+    ring.submit(&Request::new(kind::IN, 0, 4096));
+    ring.kick();
+    let begun = Instant::now();
+    while ring.poll().is_none() {
+        assert!(begun.elapsed() < PATIENCE, "no answer");
+    }
+    honest.rings[0].submit(&Request::new(kind::IN, 64, 4096));
+    honest.rings[0].kick();
+    let answer = honest.rings[0].wait(PATIENCE);
+    // Lets the server end, whatever comes of this.
+    call.read().unwrap();
+    assert_eq!(answer.expect("the neighbour is served").status, 0);
 }

@@ -332,18 +332,23 @@ fn a_front_end_that_lies_about_its_memory_or_could_take_it_away_is_refused() {
     use std::os::fd::AsRawFd;
     use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
     let (bench, mut honest) = neighbours();
-    let make = |seals: SealFlags| {
-        let file = memfd_create("guest", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
-        ftruncate(&file, 4096).unwrap();
+    let make = |flags: MemfdFlags, length: u64, seals: SealFlags| {
+        let file = memfd_create("guest", flags | MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&file, length).unwrap();
         fcntl_add_seals(&file, seals).unwrap();
         file
     };
-    let (sealed, unsealed) = (make(SealFlags::SHRINK), make(SealFlags::GROW));
+    let sealed = make(MemfdFlags::empty(), 4096, SealFlags::SHRINK);
+    let unsealed = make(MemfdFlags::empty(), 4096, SealFlags::GROW);
+    // Mapped even where the pool is empty.
+    let hugepage = 2 << 20;
+    let from_pool = make(MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB, hugepage, SealFlags::SHRINK);
     for (memory_size, mmap_offset, userspace_addr, file, why) in [
         (1 << 20, 0, 0x1000, &sealed, "shorter than its front end says"),
         (4096, 4096, 0x1000, &sealed, "shorter than its front end says"),
         (4096, 0, u64::MAX, &sealed, "invalid message"),
         (4096, 0, 0x1000, &unsealed, "memory-backend-memfd,id=mem,size=SIZE,share=on,seal=on"),
+        (hugepage, 0, 0x1000, &from_pool, "pool of hugepages, which would end this server"),
     ] {
         let frontend = agreed(&bench);
         frontend.set_hdr_flags(vhost::vhost_user::message::VhostUserHeaderFlag::NEED_REPLY);

@@ -5,11 +5,11 @@
 
 mod common;
 
-use common::{Bench, IMAGE_BYTES, disk, physical};
+use common::{Bench, IMAGE_BYTES, TestDisk, disk, physical, terms};
 use minerva_blk::request::{PART_BYTES_MAX, REQUEST_BYTES_MAX};
 use minerva_blk::{PhysicalDisk, TransferKind};
-use minerva_blocksched::{BuildOptions, SchedulerName};
-use minerva_vhost_client::{Client, ClientOptions, Request, kind};
+use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
+use minerva_vhost_client::{Client, ClientOptions, ClientRing, Request, kind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -28,6 +28,11 @@ const OPTIONS: ClientOptions = ClientOptions {
     data_bytes: 8 << 20,
     without: 0,
 };
+
+/// A ring of many short requests.
+const SMALL: ClientOptions = ClientOptions { queue_size: 64, data_bytes: 4096, ..OPTIONS };
+/// One request a day.
+const A_DAY: f64 = 1.0 / 86_400.0;
 
 fn content(seed: u64, length: usize) -> Vec<u8> {
     (0..length as u64 / 8).flat_map(|word| (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed).to_le_bytes()).collect()
@@ -73,12 +78,19 @@ fn a_long_request_is_done_whole_by_both_ways_to_the_disk_and_wherever_its_pieces
     }
 }
 
-/// Zeroes of so many bytes from a sector on; the status.
-fn zero(client: &mut Client, sector: u64, bytes: u64, flags: u32) -> u8 {
+/// A request of this kind, to zero or to forget, about so many bytes from a sector on; it is made and not yet told of.
+fn submit_range(client: &mut Client, kind: u32, sector: u64, bytes: u64, flags: u32) {
     let range = [&sector.to_le_bytes()[..], &((bytes / 512) as u32).to_le_bytes(), &flags.to_le_bytes()].concat();
     let slot = client.rings[0].next_slot().unwrap();
     client.memory().write_slice(&range, client.rings[0].data(slot)).unwrap();
-    client.rings[0].ask(&Request::new(kind::WRITE_ZEROES, 0, 16)).status
+    client.rings[0].submit(&Request::new(kind, 0, 16));
+}
+
+/// Zeroes of so many bytes from a sector on; the status.
+fn zero(client: &mut Client, sector: u64, bytes: u64, flags: u32) -> u8 {
+    submit_range(client, kind::WRITE_ZEROES, sector, bytes, flags);
+    client.rings[0].kick();
+    client.rings[0].wait(PATIENCE).expect("an answer").status
 }
 
 #[test]
@@ -122,8 +134,7 @@ fn times(log: &Path) -> Vec<(u64, u64)> {
 fn a_disk_that_is_being_stopped_has_few_requests_at_the_disk_at_once() {
     let folder = Bench::folder();
     let mut disk = disk(&folder.path().join("disk0"));
-    // One request a day.
-    disk.parameters.limit_per_second = 1.0 / 86_400.0;
+    disk.parameters.limit_per_second = A_DAY;
     let log = folder.path().join("log");
     let build = BuildOptions::for_disk(false, 4);
     let physical = PhysicalDisk {
@@ -131,8 +142,7 @@ fn a_disk_that_is_being_stopped_has_few_requests_at_the_disk_at_once() {
         ..physical("drained", SchedulerName::Mclock, build, TransferKind::Uring)
     };
     let mut bench = Bench::start_on(folder, physical, vec![disk]);
-    let mut client =
-        Client::connect(&bench.socket(0), ClientOptions { queue_size: 64, data_bytes: 64 << 10, ..OPTIONS });
+    let mut client = Client::connect(&bench.socket(0), ClientOptions { data_bytes: 64 << 10, ..SMALL });
     for number in 0..64u64 {
         client.rings[0].submit(&Request::new(kind::IN, number * 128, 64 << 10));
     }
@@ -151,31 +161,95 @@ fn a_disk_that_is_being_stopped_has_few_requests_at_the_disk_at_once() {
     assert!(most <= 2, "{most} at once: {times:?}");
 }
 
+/// A disk with so many rings that may have one request a day, under mClock.
+fn limited(queues: u16) -> Bench {
+    let folder = Bench::folder();
+    let mut disk = TestDisk { queues, ..disk(&folder.path().join("disk0")) };
+    disk.parameters.limit_per_second = A_DAY;
+    Bench::start(folder, SchedulerName::Mclock, 4, TransferKind::Uring, vec![disk])
+}
+
+fn limit(bench: &Bench, per_second: f64) {
+    let parameters = FlowParameters { limit_per_second: per_second, ..FlowParameters::default() };
+    assert!(bench.server.as_ref().unwrap().set_terms("disk0", terms(parameters, None)));
+}
+
+/// Fills a ring with reads, and tells of them.
+fn fill(ring: &mut ClientRing) {
+    while ring.free_slots() > 0 {
+        ring.submit(&Request::new(kind::IN, 0, 4096));
+    }
+    ring.kick();
+}
+
+/// Stops a ring and hears all answers; up to where its requests were taken.
+fn stop(client: &mut Client, queue: usize) -> u16 {
+    let base = client.stop_ring(queue);
+    while client.rings[queue].poll().is_some() {}
+    base
+}
+
 /// Otherwise no limit, weight or contract of anybody would hold against a guest that does nothing else.
 #[test]
 fn a_guest_that_stops_its_disk_again_and_again_has_to_earn_what_goes_past_the_scheduler() {
-    let folder = Bench::folder();
-    let mut disk = disk(&folder.path().join("disk0"));
-    // One request a day.
-    disk.parameters.limit_per_second = 1.0 / 86_400.0;
-    let bench = Bench::start(folder, SchedulerName::Mclock, 4, TransferKind::Uring, vec![disk]);
-    let options = ClientOptions { queue_size: 64, data_bytes: 4096, ..OPTIONS };
-    let mut client = Client::connect(&bench.socket(0), options);
+    let bench = limited(1);
+    let mut client = Client::connect(&bench.socket(0), SMALL);
     let mut bases = vec![0];
     for round in 0..4 {
-        while client.rings[0].free_slots() > 0 {
-            client.rings[0].submit(&Request::new(kind::IN, 0, 4096));
-        }
-        client.rings[0].kick();
+        fill(&mut client.rings[0]);
         if round == 0 {
             assert_eq!(client.rings[0].wait(PATIENCE).expect("the first is within the limit").status, 0);
         }
-        let base = client.stop_ring(0);
-        while client.rings[0].poll().is_some() {}
+        let base = stop(&mut client, 0);
         bases.push(base);
         client.start_ring(0, base);
     }
     let taken: Vec<u16> = bases.windows(2).map(|pair| pair[1] - pair[0]).collect();
     // All at first, and then few, though the ring is full each time.
     assert!(taken[0] == 64 && taken[1..].iter().all(|taken| *taken <= 8), "{taken:?}");
+}
+
+/// Otherwise a front end would wait a second for each of its rings, and more would go past the scheduler with each.
+#[test]
+fn a_disk_that_has_to_earn_is_stopped_as_a_whole() {
+    let queues = 4;
+    let bench = limited(queues as u16);
+    let mut client = Client::connect(&bench.socket(0), ClientOptions { queues: queues as u16, ..SMALL });
+    client.rings.iter_mut().for_each(fill);
+    let bases: Vec<u16> = (0..queues).map(|queue| stop(&mut client, queue)).collect();
+    // Each has more than may be taken of all of them.
+    client.rings.iter_mut().for_each(fill);
+    (0..queues).for_each(|queue| client.start_ring(queue, bases[queue]));
+    let stopped: Vec<u16> = (0..queues).map(|queue| stop(&mut client, queue)).collect();
+    let taken: Vec<u16> = stopped.iter().zip(&bases).map(|(now, before)| now - before).collect();
+    assert!(taken.iter().sum::<u16>() <= 8, "{taken:?}");
+    // Where it stops one of them only, the others are served on after a while.
+    (0..queues).for_each(|queue| client.start_ring(queue, stopped[queue]));
+    stop(&mut client, 0);
+    limit(&bench, f64::INFINITY);
+    while client.rings[1].under_way() > 0 {
+        assert_eq!(client.rings[1].wait(PATIENCE).expect("it is served").status, 0);
+    }
+}
+
+/// The disk moves nothing for it, however long it says that it is.
+#[test]
+fn a_discard_earns_no_more_than_the_shortest_request() {
+    let bench = limited(1);
+    let mut client = Client::connect(&bench.socket(0), SMALL);
+    fill(&mut client.rings[0]);
+    assert_eq!(client.rings[0].wait(PATIENCE).expect("the first is within the limit").status, 0);
+    let base = stop(&mut client, 0);
+    assert_eq!(base, 64);
+    client.start_ring(0, base);
+    // In turn, as long as nothing is limited.
+    limit(&bench, f64::INFINITY);
+    submit_range(&mut client, kind::DISCARD, 0, IMAGE_BYTES, 0);
+    client.rings[0].kick();
+    assert_eq!(client.rings[0].wait(PATIENCE).expect("a discard in turn").status, 0);
+    limit(&bench, A_DAY);
+    fill(&mut client.rings[0]);
+    let taken = stop(&mut client, 0) - base - 1;
+    // One is in turn once more.
+    assert!(taken <= 9, "{taken} were taken of who has to earn yet");
 }

@@ -2,8 +2,9 @@
 //!
 //! Looking at a process costs tens of system calls, so that a slice looks at [`PROCESSES_A_SLICE`] of them: first for tenants that begin,
 //! whose counters moved and had not in the slice before, as what they open tells of the session that begins; then for others whose
-//! counters moved; then for those that did something within [`RECENT_ROUNDS`], who may be about to. Of all the others, of whom nothing is
-//! forecast, [`IDLE_PROCESSES`] are looked at, in turns. A tenant is looked at whole or not at all. Cumulative numbers
+//! counters moved, both together half of them; then for those that did something within [`RECENT_ROUNDS`], who may be about to. Beside
+//! them, of all the others, of whom nothing is forecast, [`IDLE_PROCESSES`] are looked at. Each kind has its turns, and whoever has more
+//! processes than are left for it takes nothing from the others. A tenant is looked at whole or not at all. Cumulative numbers
 //! are summed over processes by their growth, so that they stand still when a process ends and do not fall. A pid that was
 //! given to another process is told by its start time. Open files have turns of their own (`open_files.rs`).
 
@@ -21,12 +22,13 @@ use rustix::fd::{AsFd, OwnedFd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Processes looked at in one slice; one tenant may exceed it.
+/// Processes looked at in one slice, beside [`IDLE_PROCESSES`]; one tenant of each queue may exceed it.
 const PROCESSES_A_SLICE: usize = 64;
 /// A tenant that did nothing for so many rounds is at rest: a forecaster has forgotten it by then.
 const RECENT_ROUNDS: u64 = 900;
-/// The last of the queues.
-const AT_REST: usize = 2;
+/// The first and the last of the queues.
+const BEGINNING: usize = 0;
+const AT_REST: usize = 3;
 /// Processes of tenants at rest that are looked at in one slice.
 const IDLE_PROCESSES: usize = 4;
 /// Tenants that are looked at in one slice for whether they are QEMU guests: half of them such whose counters just moved.
@@ -44,8 +46,8 @@ pub(crate) struct Processes {
     page_bytes: u64,
     own_network: Option<PathBuf>,
     totals: BTreeMap<TenantId, Totals>,
-    /// The last tenant of each of the queues that had its turn: of those that moved, did lately, and are at rest.
-    turns: [TenantId; 3],
+    /// The last tenant of each of the queues that had its turn: of those that begin, moved, did lately, and are at rest.
+    turns: [TenantId; AT_REST + 1],
     /// The round in which each tenant last moved.
     moved: BTreeMap<TenantId, u64>,
     /// Tenants that began and have gone on since, and were not looked at yet.
@@ -93,7 +95,7 @@ impl Processes {
             page_bytes: rustix::param::page_size() as u64,
             own_network: std::fs::read_link(proc.join("self/ns/net")).ok(),
             totals: BTreeMap::new(),
-            turns: [TenantId(0); 3],
+            turns: [TenantId(0); AT_REST + 1],
             moved: BTreeMap::new(),
             begun: BTreeSet::new(),
             guest_turns: [TenantId(0); 2],
@@ -154,24 +156,22 @@ impl Processes {
             this.begun.remove(&id);
             this.look(root, known, is_beginning, &mut round, reader, skips).max(1)
         };
-        for id in self.begun.clone() {
-            if used >= PROCESSES_A_SLICE {
-                break;
-            }
-            used += look(self, id, true);
-        }
         let (recent, at_rest): (BTreeSet<TenantId>, BTreeSet<TenantId>) =
             tenants.keys().copied().partition(|id| self.moved.contains_key(id));
-        let queues = [(active, PROCESSES_A_SLICE / 2), (&recent, PROCESSES_A_SLICE), (&at_rest, PROCESSES_A_SLICE)];
+        let begun = self.begun.clone();
+        let (half, whole) = (PROCESSES_A_SLICE / 2, PROCESSES_A_SLICE);
+        let queues = [(&begun, half), (active, half), (&recent, whole), (&at_rest, whole)];
         for (queue, (members, budget)) in queues.into_iter().enumerate() {
-            let budget = if queue == AT_REST { budget.min(used + IDLE_PROCESSES) } else { budget };
+            let budget = if queue == AT_REST { used + IDLE_PROCESSES } else { budget };
             for id in in_turns(members.iter().copied(), self.turns[queue]) {
                 if used >= budget {
                     break;
                 }
                 self.turns[queue] = id;
-                used += look(self, id, false);
+                used += look(self, id, queue == BEGINNING);
             }
+            // Who exceeds it takes nothing from the next ones.
+            used = used.min(budget);
         }
         round.usage.sort_by_key(|row| row.tenant);
         round.pressure.sort_by_key(|row| row.tenant);

@@ -1,11 +1,12 @@
 //! The thread of one VM disk: front ends come and go at its socket, one at a time, until the disk ends or another server goes on.
 
+use super::parking::{Parking, Wanted};
 use super::{ServerError, VmDisk};
 use crate::error::HangUp;
 use crate::session::{Attachment, RestoredConnection, Session, SuspendedConnection, channel};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,8 +23,8 @@ const MESSAGE_STEP: Duration = Duration::from_millis(10);
 pub(super) struct Shared {
     pub(super) listener: UnixListener,
     state: Mutex<Listening>,
-    /// Given when the thread is to leave its front end as it is.
-    leave: OwnedFd,
+    /// Where the thread is told to stand still, or to leave its front end as it is.
+    pub(super) parking: Parking,
     /// The disk's name, and who is told of front ends that are hung up on.
     disk: String,
     tell: TellHangUp,
@@ -49,8 +50,8 @@ pub(super) struct Listening {
 enum Waited {
     Ready,
     TooLong,
-    /// It is time to leave.
-    Leave,
+    /// Something else is wanted than to serve.
+    Called,
 }
 
 /// A front end that is served.
@@ -64,9 +65,8 @@ impl Shared {
     pub(super) fn new(listener: UnixListener, disk: &VmDisk) -> Result<Self, ServerError> {
         // So that a front end that hung up before it was accepted is not waited for.
         listener.set_nonblocking(true).map_err(ServerError::system("listen"))?;
-        let leave = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let leave = leave.map_err(ServerError::system("make an event counter"))?;
-        Ok(Self { listener, state: Mutex::default(), leave, disk: disk.name.clone(), tell: disk.tell_hang_up })
+        let parking = Parking::new().map_err(ServerError::system("make an event counter"))?;
+        Ok(Self { listener, state: Mutex::default(), parking, disk: disk.name.clone(), tell: disk.tell_hang_up })
     }
 
     pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Listening> {
@@ -93,17 +93,12 @@ impl Shared {
         }
         // Ends the wait for the next one.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
-    }
-
-    /// Ends the thread; its front end stays connected, and the thread returns how to go on with it.
-    pub(super) fn leave(&self) {
-        // It fails only when it was given already.
-        let _ = rustix::io::write(&self.leave, &1u64.to_ne_bytes());
+        self.parking.want(Wanted::Serve);
     }
 
     /// Waits for this to happen, so long or for ever.
     fn wait(&self, what: &impl AsFd, events: PollFlags, patience: Option<Duration>) -> io::Result<Waited> {
-        let mut set = [PollFd::new(&self.leave, PollFlags::IN), PollFd::new(what, events)];
+        let mut set = [PollFd::new(&self.parking, PollFlags::IN), PollFd::new(what, events)];
         let timeout = patience.map(|patience| Timespec {
             tv_sec: patience.as_secs() as i64,
             tv_nsec: i64::from(patience.subsec_nanos()),
@@ -112,7 +107,7 @@ impl Shared {
             match poll(&mut set, timeout.as_ref()) {
                 Ok(0) => return Ok(Waited::TooLong),
                 Ok(_) if set[0].revents().is_empty() => return Ok(Waited::Ready),
-                Ok(_) => return Ok(Waited::Leave),
+                Ok(_) => return Ok(Waited::Called),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
@@ -158,8 +153,11 @@ impl Shared {
             }
         }
         loop {
-            if matches!(self.wait(&self.listener, PollFlags::IN, None), Ok(Waited::Leave)) {
-                return None;
+            if matches!(self.wait(&self.listener, PollFlags::IN, None), Ok(Waited::Called)) {
+                match self.parking.stand_still() {
+                    true => return None,
+                    false => continue,
+                }
             }
             let connection = self.listener.accept();
             if self.lock().is_ending {
@@ -191,7 +189,8 @@ impl Shared {
                     self.note_hang_up(Some(HangUp::Stalled));
                     break None;
                 }
-                Ok(Waited::Leave) => {
+                Ok(Waited::Called) if !self.parking.stand_still() => continue,
+                Ok(Waited::Called) => {
                     let channel = self.lock().channel.take();
                     let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
                     break session.suspend(connection, channel.as_ref()).ok();

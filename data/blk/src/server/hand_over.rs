@@ -2,6 +2,7 @@
 //! this one does after all.
 
 use super::front_end::Shared;
+use super::parking::Wanted;
 use super::{PhysicalDisk, Server, VmDisk};
 use crate::error::ServerError;
 use crate::image::Image;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A disk that nobody serves, with all that it takes to serve it.
 pub struct SuspendedDisk {
@@ -69,10 +71,33 @@ impl Server {
         Some((&served.attachment.image, served.shared.listener.as_fd()))
     }
 
-    /// Leaves every disk as it is: what is at the disk is waited for and answered, what is queued is left to whoever goes on.
+    /// Lets no front end change anything any more, while all guests are served on, so that [`Server::suspend`] need not wait for a message that
+    /// takes long, as a stop of a disk that has much to do. Fails where one takes longer than `patience`: then all goes on as before.
+    pub fn park(&self, patience: Duration) -> Result<(), ServerError> {
+        let deadline = Instant::now() + patience;
+        self.want(Wanted::Park);
+        let is_busy = |disk: &&super::Served| !disk.shared.parking.is_parked(deadline) && !disk.thread.is_finished();
+        let busy = self.disks.iter().find(is_busy).map(|disk| ServerError::Busy { disk: disk.name.clone() });
+        busy.map_or(Ok(()), |error| {
+            self.unpark();
+            Err(error)
+        })
+    }
+
+    /// Listens to front ends again.
+    pub fn unpark(&self) {
+        self.want(Wanted::Serve);
+    }
+
+    fn want(&self, wanted: Wanted) {
+        self.disks.iter().for_each(|disk| disk.shared.parking.want(wanted));
+    }
+
+    /// Leaves every disk as it is: what is at the disk is waited for and answered, what is queued is left to whoever goes on. Guests wait from now
+    /// on, so that [`Server::park`] comes first.
     pub fn suspend(self) -> Vec<SuspendedDisk> {
         // All at once, as each waits for its disk.
-        self.disks.iter().for_each(|disk| disk.shared.leave());
+        self.want(Wanted::Leave);
         let suspend = |disk: super::Served| {
             // A thread that panicked has ended the process.
             let front_end = disk.thread.join().unwrap_or_default();

@@ -4,6 +4,7 @@
 //! taken from the connection before the handler sees it (vhost-user protocol, `VHOST_USER_SET_BACKEND_REQ_FD` and
 //! `VHOST_USER_BACKEND_CONFIG_CHANGE_MSG`).
 
+use rustix::io::ioctl_fionread;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recv, recvmsg, send};
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -25,7 +26,11 @@ pub(crate) fn has_message(connection: &UnixStream) -> io::Result<bool> {
     let (_, peeked) = recv(connection, &mut bytes, RecvFlags::PEEK | RecvFlags::DONTWAIT)?;
     let Some(header) = bytes.first_chunk().filter(|_| peeked >= HEADER_BYTES) else { return Ok(peeked == 0) };
     let [_, _, length] = fields(header).map(|field| field as usize);
-    Ok(length > PAYLOAD_BYTES_MAX || peeked >= HEADER_BYTES + length)
+    if length > PAYLOAD_BYTES_MAX || peeked >= HEADER_BYTES + length {
+        return Ok(true);
+    }
+    // A look ends behind what was sent with descriptors, and a front end may send a header with them and the rest by another call.
+    Ok(ioctl_fionread(connection)? >= (HEADER_BYTES + length) as u64)
 }
 
 /// Waits for the next message. If it brings the channel, it is taken and answered, and the channel returned; any other stays for

@@ -136,8 +136,6 @@ impl Session {
     pub(super) fn set_call(&mut self, index: u32, call: Option<File>) -> Result<()> {
         if let Some(call) = &call {
             self.judge_counter(call)?;
-            // Nobody is to hold up the worker by not listening.
-            rustix::io::ioctl_fionbio(call, true).map_err(|_| Error::InvalidParam)?;
         }
         let given = call.as_ref().map(File::try_clone).transpose().map_err(Error::ReqHandlerError)?;
         let key = self.key(index)?;
@@ -149,7 +147,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether it is an event counter: a write to a file of another process's file system, or a look whether it has something to read,
+    /// Whether it is an event counter: a look whether a file of another process's file system has something to read
     /// would wait for that process, and with it the worker and all disks on the disk of this host. Where it lies is told without asking it.
     fn judge_counter(&mut self, file: &File) -> Result<()> {
         let place = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));

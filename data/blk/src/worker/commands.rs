@@ -8,6 +8,7 @@ use crate::mapped::Memory;
 use crate::ring::{Ring, RingSetup};
 use minerva_model::FailureFigures;
 use rustix::event::epoll;
+use std::rc::Rc;
 use std::sync::Arc;
 
 impl Worker {
@@ -83,6 +84,7 @@ impl Worker {
             failures: Failures::default(),
             unearned_bytes: 0,
             drain_at: None,
+            held_until: None,
             is_durable: true,
             detached: None,
         };
@@ -132,10 +134,12 @@ impl Worker {
         if self.ending.is_some() {
             return false;
         }
-        let Some(place) = self.disks.get_mut(key.disk).and_then(|disk| disk.rings.get_mut(key.queue)) else {
-            return false;
-        };
-        let Some(ring) = Ring::start(setup).filter(|_| place.is_none()) else { return false };
+        let Some(disk) = self.disks.get_mut(key.disk) else { return false };
+        // Its front end stops no more of it.
+        disk.held_until = None;
+        let Some(place) = disk.rings.get_mut(key.queue) else { return false };
+        let signaller = Rc::clone(&self.signaller);
+        let Some(ring) = Ring::start(setup, signaller).filter(|_| place.is_none()) else { return false };
         // Each kick is an edge, so nobody has to read the counter. What cannot be waited for is no kick.
         let data = epoll::EventData::new_u64(EVENT_RINGS + (key.disk * QUEUES_MAX + key.queue) as u64);
         if epoll::add(&self.epoll, ring.kick(), data, epoll::EventFlags::IN | epoll::EventFlags::ET).is_err() {

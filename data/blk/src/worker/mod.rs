@@ -21,6 +21,7 @@ use crate::error::ServerError;
 use crate::failure::Failures;
 use crate::measure::Measures;
 use crate::ring::{RING_SIZE_MAX, Ring};
+use crate::signal::Signaller;
 use crate::tag::STREAMS;
 use crate::transfer::{self, Done, Transfer, TransferKind};
 use command::InboxReader;
@@ -34,6 +35,7 @@ use rustix::time::{ClockId, clock_gettime};
 use slots::Slots;
 use std::collections::VecDeque;
 use std::fs::File;
+use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
@@ -70,6 +72,8 @@ struct Disk {
     unearned_bytes: u64,
     /// It is being stopped, and drained then.
     drain_at: Option<Nanos>,
+    /// Until then nothing is taken from its rings: it is being stopped, and what it had would have to be earned.
+    held_until: Option<Nanos>,
     /// A write is durable when it is answered.
     is_durable: bool,
     /// The front end has gone; told when nothing of it is under way any more, with where its rings are.
@@ -97,6 +101,7 @@ struct Worker {
     /// So many requests are taken from a ring at once, at most.
     take_max: u16,
     transfer: Box<dyn Transfer>,
+    signaller: Rc<Signaller>,
     epoll: OwnedFd,
     inbox: InboxReader,
     disks: Vec<Disk>,
@@ -116,7 +121,7 @@ struct Worker {
     awake: Vec<RingKey>,
     /// Rings with answers of which their guests were not told.
     answered: Vec<RingKey>,
-    /// Some ring is being stopped, or some disk detached.
+    /// Some ring is being stopped, or some disk detached or held for that.
     has_stops: bool,
     polling: Polling,
     events: Vec<epoll::Event>,
@@ -137,10 +142,13 @@ pub(crate) fn start(
     // Made here, so that what the kernel refuses is told to who starts the server.
     let transfer = transfer::open(depth + BESIDE_MAX, options.transfer)
         .map_err(ServerError::system("start threads for input and output"))?;
+    let signaller = Signaller::open().map_err(ServerError::system(
+        "get asynchronous I/O from the kernel (`CONFIG_AIO`), to signal guests with; where others use it up raise `fs.aio-max-nr`",
+    ))?;
     let thread = std::thread::Builder::new().name(format!("blk-{name}"));
     let run = move || {
         // Where it cannot be made nobody is served: whoever asks hears that there is no worker.
-        if let Ok(mut worker) = Worker::new(options, depth, inbox, transfer) {
+        if let Ok(mut worker) = Worker::new(options, (depth, transfer, signaller), inbox) {
             worker.log = log.map(RequestLog::new);
             worker.run();
         }
@@ -158,9 +166,8 @@ fn now() -> Nanos {
 impl Worker {
     fn new(
         options: WorkerOptions,
-        depth: u32,
+        (depth, transfer, signaller): (u32, Box<dyn Transfer + Send>, Signaller),
         inbox: InboxReader,
-        transfer: Box<dyn Transfer + Send>,
     ) -> rustix::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let inputs = epoll::EventFlags::IN;
@@ -172,6 +179,7 @@ impl Worker {
             has_tags: options.scheduler.keeps(Promise::Tags),
             take_max: if options.scheduler == SchedulerName::Noop { FEW } else { RING_SIZE_MAX },
             transfer,
+            signaller: Rc::new(signaller),
             epoll,
             inbox,
             disks: Vec::new(),

@@ -4,19 +4,27 @@
 //! a few requests go past it only after as many bytes were served in turn: no guest gains by stopping its disk again and again.
 
 use super::{Disk, RingLeft, Served, Stopping, Worker, now};
-use minerva_blocksched::Request;
+use minerva_blocksched::{Kind, Request};
 use minerva_model::Nanos;
 use rustix::event::epoll;
 use std::sync::mpsc::Sender;
 
-/// So long a disk that has to earn what went past the scheduler waits for its turn before it is drained all the same.
+/// So long a disk that has to earn what went past the scheduler waits for its turn before it is drained all the same: all its rings
+/// together, as nothing is taken from those that its front end stops next, for as long again.
 const STOP_PATIENCE: Nanos = Nanos::SECOND;
 /// So many requests are taken from its rings meanwhile.
 const UNEARNED_MAX: usize = 8;
 
-/// What a request is worth when it is earned: none is too short to count.
+/// What the shortest request is worth.
+const EARNED_MIN: u64 = 4096;
+
+/// What a request is worth when it is earned: none is too short to count, and a discard, of which the disk moves nothing and for which
+/// schedulers charge as little, is worth no more.
 pub(super) fn earned_bytes(request: &Request) -> u64 {
-    u64::from(request.length_bytes.max(4096))
+    match request.kind {
+        Kind::Discard => EARNED_MIN,
+        _ => u64::from(request.length_bytes).max(EARNED_MIN),
+    }
 }
 
 impl Worker {
@@ -25,7 +33,8 @@ impl Worker {
     pub(super) fn stop(&mut self, number: usize, now: Nanos) {
         let Some(disk) = self.disks.get_mut(number) else { return };
         if disk.unearned_bytes > 0 {
-            disk.drain_at.get_or_insert(now + STOP_PATIENCE);
+            let drain_at = *disk.drain_at.get_or_insert(now + STOP_PATIENCE);
+            disk.held_until = Some(drain_at + STOP_PATIENCE);
         } else {
             self.drain(number, now);
         }
@@ -48,7 +57,7 @@ impl Worker {
         self.draining.push_back(number);
     }
 
-    /// Drains disks that waited for their turn for long enough; when the next one has.
+    /// Drains disks that waited for their turn for long enough, and takes from those again that were held for it; when that is next.
     pub(super) fn drain_overdue(&mut self, now: Nanos) -> Option<Nanos> {
         if !self.has_stops {
             return None;
@@ -57,8 +66,9 @@ impl Worker {
             if self.disks[number].drain_at.is_some_and(|at| at <= now) {
                 self.drain(number, now);
             }
+            self.disks[number].held_until.take_if(|until| *until <= now);
         }
-        self.disks.iter().filter_map(|disk| disk.drain_at).min()
+        self.disks.iter().flat_map(|disk| [disk.drain_at, disk.held_until]).flatten().min()
     }
 
     /// Whether no more is taken from a disk's rings for now: what is taken could go past the scheduler when they are stopped, and of
@@ -68,7 +78,9 @@ impl Worker {
             let rings = disk.rings.iter().flatten();
             rings.map(|served| usize::from(served.ring.under_way())).sum::<usize>()
         };
-        self.disks.get(number).is_some_and(|disk| disk.unearned_bytes > 0 && under_way(disk) >= UNEARNED_MAX)
+        let is_held =
+            |disk: &Disk| disk.held_until.is_some() || disk.unearned_bytes > 0 && under_way(disk) >= UNEARNED_MAX;
+        self.disks.get(number).is_some_and(is_held)
     }
 
     /// The front end has gone, and its guest with it, or it comes back: then it knows what was not answered.
@@ -146,6 +158,7 @@ impl Worker {
             if disk.rings.iter().flatten().all(|served| served.stopping.is_none()) {
                 disk.drain_at = None;
             }
+            self.has_stops |= disk.held_until.is_some();
             if disk.rings.iter().all(Option::is_none)
                 && let Some((answer, left)) = disk.detached.take()
             {

@@ -146,7 +146,8 @@ pub(crate) fn physical(
     }
 }
 
-fn terms(parameters: FlowParameters, contract: Option<ContractTerms>) -> VmTerms {
+/// What is promised, and measured.
+pub(crate) fn terms(parameters: FlowParameters, contract: Option<ContractTerms>) -> VmTerms {
     VmTerms { parameters, tags: TagBounds { default: 64, max: 254 }, contract }
 }
 

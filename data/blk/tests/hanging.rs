@@ -1,0 +1,122 @@
+//! An image on a file system that answers nothing any more, as over a network whose server has gone: its own guest waits, and nobody else.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
+
+mod common;
+
+use common::{Bench, IMAGE_BYTES, PATIENCE, disk};
+use minerva_blk::{ImageOptions, TransferKind};
+use minerva_blocksched::SchedulerName;
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Requests of `include/uapi/linux/fuse.h`.
+const FORGET: u32 = 2;
+const GETATTR: u32 = 3;
+const OPEN: u32 = 14;
+const READ: u32 = 15;
+const RELEASE: u32 = 18;
+const INIT: u32 = 26;
+const INTERRUPT: u32 = 36;
+const REGULAR_FILE: u32 = 0o100_600;
+
+/// A file system of one file in place of another, which answers until it hangs. Dropped, it ends, and whoever waits for it gets an error.
+struct Hanging {
+    place: CString,
+    hangs: Arc<AtomicBool>,
+}
+
+impl Hanging {
+    fn mount(place: &Path) -> Self {
+        let device = File::options().read(true).write(true).open("/dev/fuse").unwrap();
+        let place = CString::new(place.as_os_str().as_bytes()).unwrap();
+        let options = format!("fd={},rootmode={REGULAR_FILE:o},user_id=0,group_id=0", device.as_raw_fd());
+        let (name, kind, options) = (c"minerva-test-hanging", c"fuse", CString::new(options).unwrap());
+        // SAFETY: all of them are texts that end, and are there during the call.
+        let result = unsafe {
+            libc::mount(name.as_ptr(), place.as_ptr(), kind.as_ptr(), libc::MS_NOSUID, options.as_ptr().cast())
+        };
+        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+        let hangs = Arc::new(AtomicBool::new(false));
+        let answers = Arc::clone(&hangs);
+        std::thread::spawn(move || answer_all(device, &answers));
+        Self { place, hangs }
+    }
+}
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        // SAFETY: the path is a text that ends, and is there during the call.
+        unsafe { libc::umount2(self.place.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
+    }
+}
+
+/// Until it is unmounted.
+fn answer_all(mut device: File, hangs: &AtomicBool) {
+    let mut request = vec![0; 1 << 20];
+    while let Ok(length @ 40..) = device.read(&mut request) {
+        let number = |at: usize| u32::from_ne_bytes(request[at..at + 4].try_into().unwrap());
+        let kind = number(4);
+        if hangs.load(Ordering::Relaxed) || matches!(kind, FORGET | INTERRUPT) {
+            continue;
+        }
+        let answer = match kind {
+            INIT => Ok(numbers(&[7, 31, 0, 0, 0, 4096, 1], 64)),
+            GETATTR => Ok(attributes()),
+            OPEN => Ok(vec![0; 16]),
+            READ if length >= 60 => Ok(vec![0; number(56) as usize]),
+            RELEASE => Ok(Vec::new()),
+            _ => Err(-libc::ENOSYS),
+        };
+        let (error, bytes) = answer.map_or_else(|error| (error, Vec::new()), |bytes| (0, bytes));
+        let head = [&(16 + bytes.len() as u32).to_ne_bytes()[..], &error.to_ne_bytes(), &request[8..16]].concat();
+        let _ = device.write_all(&[head, bytes].concat());
+    }
+}
+
+/// So many bytes, which begin with these.
+fn numbers(numbers: &[u32], length: usize) -> Vec<u8> {
+    let mut bytes = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect::<Vec<u8>>();
+    bytes.resize(length, 0);
+    bytes
+}
+
+/// Of a file that is as long as an image, valid for no time: who wants to know asks again.
+fn attributes() -> Vec<u8> {
+    let mut bytes = numbers(&[0, 0, 0, 0, 1], 104);
+    bytes[24..32].copy_from_slice(&IMAGE_BYTES.to_ne_bytes());
+    bytes[76..80].copy_from_slice(&REGULAR_FILE.to_ne_bytes());
+    bytes[80..84].copy_from_slice(&1u32.to_ne_bytes());
+    bytes
+}
+
+/// The daemon asks of all disks in each slice, and nobody changes a disk meanwhile.
+#[test]
+fn how_a_disk_is_doing_is_told_though_its_images_file_system_hangs() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
+        return println!("skipped: needs root and /dev/fuse for a file system that hangs");
+    }
+    let folder = Bench::folder();
+    let mut first = disk(&folder.path().join("disk0"));
+    first.options = ImageOptions { is_read_only: false, is_direct: false };
+    let hanging = Hanging::mount(&first.image);
+    let mut bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, vec![first]);
+    let server = bench.server.take().unwrap();
+    hanging.hangs.store(true, Ordering::Relaxed);
+    let (tell, told) = std::sync::mpsc::channel();
+    let asking = std::thread::spawn(move || {
+        let length = server.measure("disk0").map(|(_, measures, length)| (length, measures.figures.image_removed));
+        let _ = tell.send(length);
+        server
+    });
+    let told = told.recv_timeout(PATIENCE);
+    drop(hanging);
+    bench.server = asking.join().ok();
+    assert_eq!(told.expect("it waits for the file system"), Some((IMAGE_BYTES, None)));
+}
