@@ -1,7 +1,8 @@
 //! Attempts to move a file that did not end: what an earlier process left, and when the next one may be made.
 
 use super::disks::Destination;
-use super::job::{Obstacle, settle};
+use super::job::Obstacle;
+use super::settling::settle;
 use super::{Deferred, Waiting};
 use minerva_store::{Deferral, DeferralStep};
 use std::time::{Duration, Instant};

@@ -2,9 +2,10 @@
 //! a slice, and only where a name has changed since. So however many files are left, and however large directories are, others move.
 
 use super::candidates::in_turn;
-use super::job::{Obstacle, is_in_pool, settle_at};
+use super::job::Obstacle;
 use super::mover::Moves;
 use super::read_directories::Directory;
+use super::settling::{is_in_pool, settle_at};
 use super::site::Site;
 use super::{Deferred, Waiting, unix_ms};
 use minerva_store::{Deferral, DeferralStep};

@@ -6,7 +6,8 @@
 //! | `site` | what stands at the place? |
 //! | `namespace` | does who asks see the tree that the link leads to? |
 //! | `user` | in whose name is a place touched? |
-//! | `job`, `copy` | how does one file move, and what is found after a crash? |
+//! | `job`, `copy` | how does one file move? |
+//! | `settling` | what is found after a crash? |
 //! | `attempts` | what becomes of an attempt that did not end? |
 //! | `candidates` | which files could move? |
 //! | `left`, `read_directories` | is a link back that was gone, and where need nobody look? |
@@ -36,6 +37,7 @@ mod namespace;
 mod place;
 mod read_directories;
 mod reports;
+mod settling;
 mod site;
 mod threads;
 
