@@ -47,3 +47,28 @@ fn the_space_of_an_array_is_not_that_of_the_file_system_with_its_node() {
     assert_eq!(of(Kind::MdCheck), (false, false, false));
     assert_eq!(of(Kind::Delete), (true, true, true));
 }
+
+#[test]
+fn removing_a_check_of_an_array_ends_it_only_if_it_was_begun_for_that() {
+    for is_ours in [true, false] {
+        let root = tempfile::tempdir().unwrap();
+        let (sys, node) = (root.path().join("sys"), root.path().join("md7"));
+        let action = sys.join("block/md7/md/sync_action");
+        fs::create_dir_all(action.parent().unwrap()).unwrap();
+        fs::write(&action, "check\n").unwrap();
+        fs::write(&node, "").unwrap();
+        let mut run = run(root.path(), Kind::MdCheck, &node);
+        if is_ours {
+            run.place.begin_check().unwrap();
+        }
+        while !run.remove(&sys) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(fs::read_to_string(&action).unwrap(), if is_ours { "idle" } else { "check\n" });
+        assert_eq!(
+            action.with_file_name("sync_min").exists(),
+            is_ours,
+            "the next check of another begins where it would"
+        );
+    }
+}
