@@ -5,7 +5,7 @@ use crate::error::WorkError;
 use crate::facts::Facts;
 use crate::identity::{FileIdentity, file_system};
 use crate::spec::{Kind, Spec, refused};
-use crate::target::{DeleteError, Target};
+use crate::target::{DeleteError, Target, parent};
 use crate::{balance, defragment, md, scrub, snapshot, trim};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -85,6 +85,16 @@ impl Spec {
     /// The directory that it is for, if that is what was meant: opened once, for the path may lead to another a moment later.
     pub(crate) fn open(&self) -> Result<OwnedFd, WorkError> {
         self.find_directory().map(|(_, directory)| directory)
+    }
+
+    /// A directory of the file system that it works on, if that is mounted; an array's node lies on another. What is to be deleted may be
+    /// gone.
+    pub(crate) fn open_near(&self) -> Option<OwnedFd> {
+        match self.kind {
+            Kind::MdCheck | Kind::MdResync => None,
+            Kind::Delete | Kind::BtrfsSnapshotDelete => open(parent(&self.path), DIRECTORY, Mode::empty()).ok(),
+            kind => kind.open(&self.path).ok(),
+        }
     }
 
     /// What is to be deleted, if that is what was meant; nothing if it is gone.

@@ -1,6 +1,7 @@
 //! A queue without a disk of its own.
 
 use super::Run;
+use crate::loop_disk::LoopDisk;
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
 use minerva_model::{DeviceId, Nanos};
@@ -46,6 +47,28 @@ fn the_space_of_an_array_is_not_that_of_the_file_system_with_its_node() {
     };
     assert_eq!(of(Kind::MdCheck), (false, false, false));
     assert_eq!(of(Kind::Delete), (true, true, true));
+}
+
+#[test]
+fn the_space_of_a_file_system_that_is_not_mounted_is_not_that_of_the_one_above() {
+    let Some(disk) = LoopDisk::new(&["mkfs.ext4", "-q", "-F"]) else { return };
+    let tree = disk.mounted.join("tree");
+    fs::create_dir(&tree).unwrap();
+    let mut runs =
+        [(Kind::Delete, &tree), (Kind::Command, &disk.mounted)].map(|(kind, path)| run(disk.root(), kind, path));
+    let mut sizes = || {
+        runs.each_mut().map(|run| {
+            let report = run.report();
+            (report.size_bytes, report.file_system.is_some())
+        })
+    };
+    let [(size, true), there] = sizes() else { panic!("it is mounted") };
+    assert!((400 << 20..513 << 20).contains(&size) && there == (size, true), "{size}");
+    disk.unmount();
+    assert_eq!(sizes(), [(0, false); 2]);
+    disk.mount();
+    fs::remove_dir(&tree).unwrap();
+    assert_eq!(sizes(), [(size, true); 2], "what is deleted leaves the file system");
 }
 
 #[test]
