@@ -194,9 +194,8 @@ impl Driver {
     }
 
     /// The engine measured what a disk serves.
-    pub(crate) fn background_calibrated(&mut self, device: DeviceId, calibration: DiskCalibration) {
+    pub(crate) fn background_calibrated(&self, device: DeviceId, calibration: DiskCalibration) {
         let Some(name) = self.disk_name(device) else { return };
-        let disk = self.watch.observer.disk_identity(&name);
         let DiskCalibration { bytes_per_busy_second, busy_seconds, .. } = calibration;
         tracing::info!(device = name, bytes_per_busy_second, busy_seconds, "calibrated without background work");
         let tell = |kept: Result<(), String>| {
@@ -204,7 +203,12 @@ impl Driver {
                 tracing::warn!(error, "what a disk serves was not kept, and is forgotten at the next start");
             }
         };
-        self.memory.questions().look_then(move |store| store.keep_calibration(&disk, &calibration), tell);
+        if !self.memory.keep_calibration(device, calibration, tell) {
+            tracing::warn!(
+                device = name,
+                "it says nothing of itself by which it is told from others: what it serves is forgotten at the next start"
+            );
+        }
     }
 
     /// Once a slice, before the sample: reads what is registered, if that has not been done, and tells the engine how far all is.

@@ -115,6 +115,18 @@ impl Worklist {
         }
     }
 
+    /// A disk is gone, and with it what was measured, planned and told of it: another may get its number. Its queues wait for it.
+    pub fn device_gone(&mut self, device: DeviceId) {
+        if !self.settings.forgets_gone_disks {
+            return;
+        }
+        self.disks.remove(&device);
+        self.plans.remove(&device);
+        self.alarmed.remove(&device);
+        self.noticed.remove(&device);
+        self.calibrating.remove(&device);
+    }
+
     /// Takes how far a queue is; of one that is not there nothing.
     pub fn reported(&mut self, now: Nanos, report: &BackgroundReport) {
         let Some(work) = self.works.get_mut(&report.id) else { return };

@@ -65,6 +65,10 @@ impl Background {
         });
     }
 
+    pub(crate) fn device_gone(&mut self, device: DeviceId) {
+        self.worklist.device_gone(device);
+    }
+
     pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport) {
         self.worklist.reported(now, report);
     }

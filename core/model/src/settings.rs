@@ -65,18 +65,31 @@ pub struct BackgroundSettings {
     /// A queue whose end was seen to move away is planned as if it were due sooner. In recordings of earlier versions not.
     #[serde(default)]
     pub slips_count: bool,
+    /// What is known of a disk goes with it, as another may get its number. In recordings of earlier versions it stays.
+    #[serde(default)]
+    pub forgets_gone_disks: bool,
 }
 
 impl Default for BackgroundSettings {
     fn default() -> Self {
-        Self { first_hour_by_minutes: true, replan_on_error: true, slips_count: true }
+        Self {
+            first_hour_by_minutes: true,
+            replan_on_error: true,
+            slips_count: true,
+            forgets_gone_disks: true,
+        }
     }
 }
 
 impl BackgroundSettings {
     /// As they were before there were any.
     pub const fn absent() -> Self {
-        Self { first_hour_by_minutes: false, replan_on_error: false, slips_count: false }
+        Self {
+            first_hour_by_minutes: false,
+            replan_on_error: false,
+            slips_count: false,
+            forgets_gone_disks: false,
+        }
     }
 }
 

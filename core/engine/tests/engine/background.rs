@@ -4,7 +4,7 @@ use super::{DISK, config, device, drain, sampled, seen};
 use minerva_engine::{Engine, replay};
 use minerva_model::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
-    BackgroundState, Effect, Event, Mode, Nanos, TenantId,
+    BackgroundSettings, BackgroundState, DiskCalibration, Effect, EngineConfig, Event, Mode, Nanos, TenantId,
 };
 
 /// Carried out by the second tenant.
@@ -108,5 +108,29 @@ fn who_works_in_the_background_is_at_idle_and_capped_only_where_it_cannot_be_sto
         assert!(decision.is_only_when_idle(), "{decision}");
         assert!(!engine.decision(TenantId(1), DISK).expect("a decision").is_only_when_idle());
         assert_eq!(asks_for_caps, is_capped, "{hold:?}");
+    }
+}
+
+#[test]
+fn what_a_disk_serves_and_its_calibration_are_gone_with_it() {
+    for background in [BackgroundSettings::default(), BackgroundSettings::absent()] {
+        let configured = EngineConfig { mode: Mode::Observe, background, ..EngineConfig::default() };
+        let calibration =
+            DiskCalibration { bytes_per_busy_second: 1e8, requests_per_second: 100.0, busy_seconds: 60.0 };
+        let mut engine = Engine::new();
+        for event in [
+            Event::Configured(Box::new(configured)),
+            Event::DeviceSeen(device(DISK, true)),
+            queue(BackgroundHold::Stop),
+            Event::BackgroundCalibrated { device: DISK, calibration },
+            Event::BackgroundCalibrate { device: DISK, length: Nanos::from_secs(60) },
+            Event::DeviceGone(DISK),
+            // Another gets its number.
+            Event::DeviceSeen(device(DISK, true)),
+        ] {
+            engine.handle(Nanos::SECOND, event);
+        }
+        let stays = !background.forgets_gone_disks;
+        assert_eq!((engine.disk_serves(DISK).is_some(), engine.calibrating_left(DISK).is_some()), (stays, stays));
     }
 }
