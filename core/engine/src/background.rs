@@ -181,6 +181,7 @@ impl Background {
             bytes_per_second: bytes as f64 / seconds,
             written_bytes_per_second: written as f64 / seconds,
             requests_per_second: requests as f64 / seconds,
+            is_beside_work: mine,
         };
         (foreground, seconds)
     }

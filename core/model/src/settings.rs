@@ -68,6 +68,9 @@ pub struct BackgroundSettings {
     /// What is known of a disk goes with it, as another may get its number. In recordings of earlier versions it stays.
     #[serde(default)]
     pub forgets_gone_disks: bool,
+    /// While work that must not be stopped uses a disk, that is not calibrated. In recordings of earlier versions it is.
+    #[serde(default)]
+    pub calibrates_alone: bool,
 }
 
 impl Default for BackgroundSettings {
@@ -77,6 +80,7 @@ impl Default for BackgroundSettings {
             replan_on_error: true,
             slips_count: true,
             forgets_gone_disks: true,
+            calibrates_alone: true,
         }
     }
 }
@@ -89,6 +93,7 @@ impl BackgroundSettings {
             replan_on_error: false,
             slips_count: false,
             forgets_gone_disks: false,
+            calibrates_alone: false,
         }
     }
 }
