@@ -174,8 +174,9 @@ fn what_work_was_measured_to_cost_others_changes_the_plan() {
             effects.extend(worklist.slice(Nanos::from_secs(second), DISK, (busy, 1.0), (&forecast, None)));
         }
         let late = Nanos::from_secs(3605);
-        effects.extend(worklist.slice(late, DISK, (busy, 1.0), (&forecast, None)));
-        let in_force = worklist.plan(late, DISK, Span::Day, (&|seconds| forecast(seconds + 3605.0), None));
+        let later = |seconds: f64| forecast(seconds + late.as_secs_f64());
+        effects.extend(worklist.slice(late, DISK, (busy, 1.0), (&later, None)));
+        let in_force = worklist.plan(late, DISK, Span::Day, (&later, None));
         let told = effects.iter().any(|effect| matches!(effect, Effect::Found(_)));
         (shape(&in_force), told, paces(&worklist)[0])
     };

@@ -71,6 +71,10 @@ pub struct BackgroundSettings {
     /// While work that must not be stopped uses a disk, that is not calibrated. In recordings of earlier versions it is.
     #[serde(default)]
     pub calibrates_alone: bool,
+    /// By how far a queue's end moved is seen by the gaps alone, and only where its size is known and the same ones go before it as in the last
+    /// plan; no end moves away faster than time passes. In recordings of earlier versions it is seen of all, with what is taken from others.
+    #[serde(default)]
+    pub compares_like_ends: bool,
 }
 
 impl Default for BackgroundSettings {
@@ -81,6 +85,7 @@ impl Default for BackgroundSettings {
             slips_count: true,
             forgets_gone_disks: true,
             calibrates_alone: true,
+            compares_like_ends: true,
         }
     }
 }
@@ -94,6 +99,7 @@ impl BackgroundSettings {
             slips_count: false,
             forgets_gone_disks: false,
             calibrates_alone: false,
+            compares_like_ends: false,
         }
     }
 }
