@@ -86,12 +86,20 @@ const fn used_percent_max_default() -> u8 {
 }
 
 impl Store {
-    /// Keeps a queue, in place of what was kept of it; durable on return.
-    pub fn keep_background(&self, row: &BackgroundRow) -> Result<(), StoreError> {
+    /// Keeps a new queue; durable on return.
+    pub fn add_background(&self, row: &BackgroundRow) -> Result<(), StoreError> {
         let text = serde_json::to_string(row).map_err(|error| self.unreadable("write to", error))?;
-        let sql = "INSERT INTO background VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET name = ?2, queue = ?3";
+        let sql = "INSERT INTO background VALUES (?1, ?2, ?3)";
         let kept = self.connection.execute(sql, rusqlite::params![row.id.0, row.name, text]);
         kept.map(drop).map_err(|error| self.failed("write to", error))
+    }
+
+    /// Keeps what became of a queue; false if it was forgotten, for then there is nothing to keep. Durable on return.
+    pub fn update_background(&self, row: &BackgroundRow) -> Result<bool, StoreError> {
+        let text = serde_json::to_string(row).map_err(|error| self.unreadable("write to", error))?;
+        let sql = "UPDATE background SET name = ?2, queue = ?3 WHERE id = ?1";
+        let kept = self.connection.execute(sql, rusqlite::params![row.id.0, row.name, text]);
+        kept.map(|count| count > 0).map_err(|error| self.failed("write to", error))
     }
 
     /// Forgets a queue; its number is not used again.

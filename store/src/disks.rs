@@ -26,6 +26,11 @@ impl DiskIdentities {
         self.with(|known| known.remove(&device));
     }
 
+    /// What a disk is known again by; nothing if it says nothing of itself, or what another that is there says too.
+    pub fn identity_of(&self, device: DeviceId) -> Option<String> {
+        self.with(|known| unique(known, device).map(str::to_owned))
+    }
+
     /// What rows of a disk are kept by.
     pub(crate) fn name_of(&self, device: DeviceId) -> String {
         self.with(|known| unique(known, device).map_or_else(|| device.to_string(), str::to_owned))
@@ -73,10 +78,13 @@ mod tests {
         assert_eq!(disks.disk_called("naa.1", B), Some(A));
         disks.enter(B, "naa.1".to_owned());
         assert_eq!((disks.name_of(A), disks.name_of(B)), ("8:0".to_owned(), "8:16".to_owned()));
+        assert_eq!((disks.identity_of(A), disks.identity_of(B)), (None, None));
         assert_eq!(disks.disk_called("naa.1", A), None);
         disks.strike(A);
         assert_eq!((disks.disk_called("naa.1", A), disks.disk_called("8:0", A)), (Some(B), Some(A)));
+        assert_eq!(disks.identity_of(B).as_deref(), Some("naa.1"));
         disks.enter(B, String::new());
+        assert_eq!(disks.identity_of(B), None);
         assert_eq!(disks.disk_called("naa.1", A), None);
     }
 }

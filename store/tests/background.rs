@@ -35,11 +35,13 @@ fn queues_of_background_work_outlive_the_daemon_and_numbers_are_not_used_again()
     let open = || Store::open(&directory.path().join("db"), "boot", Box::new(|| 0)).unwrap().0;
     let store = open();
     assert_eq!(store.background().unwrap(), (Vec::new(), BackgroundId(0)));
-    store.keep_background(&row(1, "one")).unwrap();
-    store.keep_background(&row(2, "two")).unwrap();
-    assert!(store.keep_background(&row(3, "two")).is_err(), "a name is one queue's");
-    store.keep_background(&BackgroundRow { is_paused: true, ..row(1, "one") }).unwrap();
+    store.add_background(&row(1, "one")).unwrap();
+    store.add_background(&row(2, "two")).unwrap();
+    assert!(store.add_background(&row(3, "two")).is_err(), "a name is one queue's");
+    assert!(store.update_background(&BackgroundRow { is_paused: true, ..row(1, "one") }).unwrap());
     store.forget_background(BackgroundId(2)).unwrap();
+    // How far it was when it was forgotten may be told after that.
+    assert!(!store.update_background(&row(2, "two")).unwrap());
     drop(store);
     let (rows, last) = open().background().unwrap();
     assert_eq!(rows, [BackgroundRow { is_paused: true, ..row(1, "one") }]);

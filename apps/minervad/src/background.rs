@@ -10,7 +10,7 @@ use minerva_linux_background::{Settings, WorkerProgram};
 use minerva_linux_observe::Roots;
 use minerva_model::{BackgroundCost, BackgroundId, DeviceId, DiskCalibration, Event, Nanos};
 use minerva_operator_server::call::{BackgroundAnswer, BackgroundCall, Shown};
-use minerva_store::BackgroundRow;
+use minerva_store::{BackgroundRow, Store, StoreError};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -50,12 +50,18 @@ impl Driver {
             BackgroundCall::Add(request, answer) => {
                 let devices = &self.devices;
                 match self.background.judge(request, |device| devices.contains_key(&device)) {
-                    Ok((row, device)) => self.keep_then(row, Some(device), answer),
+                    Ok((row, device)) => {
+                        self.keep_then(
+                            (row, Some(device)),
+                            |store, row| store.add_background(row).map(|()| true),
+                            answer,
+                        );
+                    }
                     Err(why) => drop(answer.send(Err(why))),
                 }
             }
             BackgroundCall::Change(request, answer) => match self.background.change(&request) {
-                Ok(Change::Keep(row, device)) => self.keep_then(*row, device, answer),
+                Ok(Change::Keep(row, device)) => self.keep_then((*row, device), Store::update_background, answer),
                 Ok(Change::Forget(id)) => self.forget_then(id, answer),
                 Err(why) => drop(answer.send(Err(why))),
             },
@@ -90,12 +96,20 @@ impl Driver {
         }
     }
 
-    /// Keeps a queue, and then puts it in force.
-    fn keep_then(&self, row: BackgroundRow, device: Option<DeviceId>, answer: BackgroundAnswer) {
+    /// Keeps a queue, new or changed, and then puts it in force unless it is removed by then.
+    fn keep_then(
+        &self,
+        (row, device): (BackgroundRow, Option<DeviceId>),
+        keep: fn(&Store, &BackgroundRow) -> Result<bool, StoreError>,
+        answer: BackgroundAnswer,
+    ) {
         let (kept_row, commands) = (row.clone(), self.commands.clone());
         self.memory.questions().look_then(
-            move |store| store.keep_background(&kept_row),
+            move |store| keep(store, &kept_row),
             move |kept| {
+                let is_there =
+                    |is_there: bool| is_there.then_some(()).ok_or_else(|| format!("{} is removed", row.name));
+                let kept = kept.and_then(is_there);
                 let kept = BackgroundKept::Kept { row: Box::new(row), device, kept, answer };
                 // The loop may have ended.
                 let _ = commands.send(Command::Background(kept));
@@ -116,13 +130,14 @@ impl Driver {
         );
     }
 
+    /// Keeps how far a queue is. What the store forgot meanwhile must not come back, or it would run after the next start.
     fn keep_row(&self, row: BackgroundRow) {
-        let tell = |kept: Result<(), String>| {
+        let tell = |kept: Result<bool, String>| {
             if let Err(error) = kept {
                 tracing::warn!(error, "how far background work is was not kept, trying again");
             }
         };
-        self.memory.questions().look_then(move |store| store.keep_background(&row), tell);
+        self.memory.questions().look_then(move |store| store.update_background(&row), tell);
     }
 
     fn disk_name(&self, id: DeviceId) -> Option<String> {
@@ -179,9 +194,8 @@ impl Driver {
     }
 
     /// The engine measured what a disk serves.
-    pub(crate) fn background_calibrated(&mut self, device: DeviceId, calibration: DiskCalibration) {
+    pub(crate) fn background_calibrated(&self, device: DeviceId, calibration: DiskCalibration) {
         let Some(name) = self.disk_name(device) else { return };
-        let disk = self.watch.observer.disk_identity(&name);
         let DiskCalibration { bytes_per_busy_second, busy_seconds, .. } = calibration;
         tracing::info!(device = name, bytes_per_busy_second, busy_seconds, "calibrated without background work");
         let tell = |kept: Result<(), String>| {
@@ -189,7 +203,12 @@ impl Driver {
                 tracing::warn!(error, "what a disk serves was not kept, and is forgotten at the next start");
             }
         };
-        self.memory.questions().look_then(move |store| store.keep_calibration(&disk, &calibration), tell);
+        if !self.memory.keep_calibration(device, calibration, tell) {
+            tracing::warn!(
+                device = name,
+                "it says nothing of itself by which it is told from others: what it serves is forgotten at the next start"
+            );
+        }
     }
 
     /// Once a slice, before the sample: reads what is registered, if that has not been done, and tells the engine how far all is.

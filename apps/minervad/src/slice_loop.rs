@@ -193,10 +193,9 @@ impl Driver {
     pub(crate) fn introduce_disk(&mut self, device: Device) {
         let id = device.id;
         let identity = self.watch.observer.disk_identity(&device.name);
-        let calibration = self.memory.calibration(&identity);
         let is_new = self.memory.disk_seen(id, identity);
         self.feed(Event::DeviceSeen(device));
-        if let Some(calibration) = calibration {
+        if let Some(calibration) = self.memory.calibration(id) {
             self.feed(Event::BackgroundCalibrated { device: id, calibration });
         }
         if is_new {

@@ -80,6 +80,8 @@ pub struct Foreground {
     pub written_bytes_per_second: f64,
     /// Requests a second.
     pub requests_per_second: f64,
+    /// Background work used the disk too, be it let or not: what must not be stopped goes on while it rests.
+    pub is_beside_work: bool,
 }
 
 /// What is known of a disk's foreground and space.

@@ -139,9 +139,14 @@ pub struct Plan {
 }
 
 impl PlannedSlot {
-    /// Cores of `cores` that can work in the background: what the foreground leaves, and what is taken from it.
+    /// Cores of `cores` that the foreground leaves.
+    pub(crate) fn left_cores(&self, cores: u32) -> f64 {
+        (f64::from(cores) - self.foreground_cores).max(0.0)
+    }
+
+    /// Those that can work in the background: what the foreground leaves, and what is taken from it.
     pub(crate) fn usable_cores(&self, cores: u32) -> f64 {
-        (f64::from(cores) - self.foreground_cores).max(self.background_cores).max(0.0)
+        self.left_cores(cores).max(self.background_cores)
     }
 }
 

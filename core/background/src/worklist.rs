@@ -62,9 +62,11 @@ struct InForce {
     /// Blocks in use, beside what debt ties, when it was made.
     #[serde(default)]
     used_blocks: f64,
-    /// When each queue will be done by it.
+    /// When each queue will be done by it, and which goes after which.
     #[serde(default)]
     ends: BTreeMap<BackgroundId, f64>,
+    #[serde(default)]
+    order: Vec<BackgroundId>,
 }
 
 /// The work of a host.
@@ -113,6 +115,18 @@ impl Worklist {
         if let Some(work) = self.works.remove(&id) {
             self.plans.remove(&work.queue.device);
         }
+    }
+
+    /// A disk is gone, and with it what was measured, planned and told of it: another may get its number. Its queues wait for it.
+    pub fn device_gone(&mut self, device: DeviceId) {
+        if !self.settings.forgets_gone_disks {
+            return;
+        }
+        self.disks.remove(&device);
+        self.plans.remove(&device);
+        self.alarmed.remove(&device);
+        self.noticed.remove(&device);
+        self.calibrating.remove(&device);
     }
 
     /// Takes how far a queue is; of one that is not there nothing.
@@ -173,12 +187,13 @@ impl Worklist {
             effects.extend(self.alarm(now, device, &plan, date));
             effects.extend(if is_short_of_space { None } else { self.notice(now, device, foreseen) });
             let used_blocks = self.used_blocks(device);
-            let ends = self.ends(now, device, &plan);
+            let order = self.in_order(now, device);
+            let ends = self.ends(now, &plan, &order);
             if let Some(before) = self.plans.remove(&device) {
-                self.slipped((&before.ends, before.made), now, &ends);
+                self.slipped(&before, now, &ends, &order);
             }
             let left = (0.0, 0.0);
-            let in_force = InForce { plan, made: now, served: 0.0, is_stale: false, left, used_blocks, ends };
+            let in_force = InForce { plan, made: now, served: 0.0, is_stale: false, left, used_blocks, ends, order };
             self.plans.insert(device, in_force);
         }
         effects.extend(self.orders(now, device).into_iter().map(Effect::Background));

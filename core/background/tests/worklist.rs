@@ -8,10 +8,20 @@ use minerva_model::{
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const OTHER_DISK: DeviceId = DeviceId { major: 8, minor: 16 };
-const QUIET: Foreground =
-    Foreground { busy: 0.0, bytes_per_second: 0.0, written_bytes_per_second: 0.0, requests_per_second: 0.0 };
-const BUSY: Foreground =
-    Foreground { busy: 0.5, bytes_per_second: 1e6, written_bytes_per_second: 0.0, requests_per_second: 100.0 };
+const QUIET: Foreground = Foreground {
+    busy: 0.0,
+    bytes_per_second: 0.0,
+    written_bytes_per_second: 0.0,
+    requests_per_second: 0.0,
+    is_beside_work: false,
+};
+const BUSY: Foreground = Foreground {
+    busy: 0.5,
+    bytes_per_second: 1e6,
+    written_bytes_per_second: 0.0,
+    requests_per_second: 100.0,
+    is_beside_work: false,
+};
 
 fn hours(hours: u64) -> Nanos {
     Nanos::from_secs(3600 * hours)
@@ -116,8 +126,7 @@ fn where_gaps_would_not_do_in_time_work_gets_a_part_of_the_disk_and_what_others_
     let mut worklist = Worklist::default();
     worklist.set(BackgroundQueue { due: Some(hours(2)), total_items: Some(3000.0), ..queue(1) });
     // Others leave a tenth of the time.
-    let busy =
-        Foreground { busy: 0.9, bytes_per_second: 9e6, written_bytes_per_second: 0.0, requests_per_second: 200.0 };
+    let busy = Foreground { busy: 0.9, bytes_per_second: 9e6, requests_per_second: 200.0, ..BUSY };
     for second in 1..60 {
         slice(&mut worklist, Nanos::from_secs(second), busy);
     }
@@ -153,8 +162,7 @@ fn shape(plan: &Plan) -> (f64, f64, usize) {
 
 #[test]
 fn what_work_was_measured_to_cost_others_changes_the_plan() {
-    let busy =
-        Foreground { busy: 1.0, bytes_per_second: 9e6, written_bytes_per_second: 0.0, requests_per_second: 200.0 };
+    let busy = Foreground { busy: 1.0, bytes_per_second: 9e6, requests_per_second: 200.0, ..BUSY };
     // Due after a day: others leave nothing for twelve hours, then half of the time.
     let forecast = |seconds: f64| Some(if seconds < 12.0 * 3600.0 { 9e6 } else { 4.5e6 });
     let plan_with = |items, slow_down| {
@@ -166,8 +174,9 @@ fn what_work_was_measured_to_cost_others_changes_the_plan() {
             effects.extend(worklist.slice(Nanos::from_secs(second), DISK, (busy, 1.0), (&forecast, None)));
         }
         let late = Nanos::from_secs(3605);
-        effects.extend(worklist.slice(late, DISK, (busy, 1.0), (&forecast, None)));
-        let in_force = worklist.plan(late, DISK, Span::Day, (&|seconds| forecast(seconds + 3605.0), None));
+        let later = |seconds: f64| forecast(seconds + late.as_secs_f64());
+        effects.extend(worklist.slice(late, DISK, (busy, 1.0), (&later, None)));
+        let in_force = worklist.plan(late, DISK, Span::Day, (&later, None));
         let told = effects.iter().any(|effect| matches!(effect, Effect::Found(_)));
         (shape(&in_force), told, paces(&worklist)[0])
     };
@@ -196,8 +205,7 @@ fn against_others_goes_first_what_costs_them_least() {
     }
     slice(&mut worklist, Nanos::from_secs(1), QUIET);
     assert_eq!(paces(&worklist), [BackgroundPace::Gaps, BackgroundPace::Hold], "in gaps others lose nothing");
-    let busy =
-        Foreground { busy: 1.0, bytes_per_second: 9e6, written_bytes_per_second: 0.0, requests_per_second: 200.0 };
+    let busy = Foreground { busy: 1.0, bytes_per_second: 9e6, requests_per_second: 200.0, ..BUSY };
     for second in 2..60 {
         slice(&mut worklist, Nanos::from_secs(second), busy);
     }

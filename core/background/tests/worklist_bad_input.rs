@@ -8,8 +8,13 @@ use minerva_model::{
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const OTHER_DISK: DeviceId = DeviceId { major: 8, minor: 16 };
-const BUSY: Foreground =
-    Foreground { busy: 0.5, bytes_per_second: 1e6, written_bytes_per_second: GIB_A_DAY, requests_per_second: 100.0 };
+const BUSY: Foreground = Foreground {
+    busy: 0.5,
+    bytes_per_second: 1e6,
+    written_bytes_per_second: GIB_A_DAY,
+    requests_per_second: 100.0,
+    is_beside_work: false,
+};
 const GIB: u64 = 1 << 30;
 const GIB_A_DAY: f64 = GIB as f64 / 86_400.0;
 const SPANS: [Span; 4] = [Span::Hour, Span::Day, Span::Week, Span::Month];

@@ -8,8 +8,13 @@ use minerva_model::{
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const GIB: u64 = 1 << 30;
-const QUIET: Foreground =
-    Foreground { busy: 0.0, bytes_per_second: 0.0, written_bytes_per_second: 0.0, requests_per_second: 0.0 };
+const QUIET: Foreground = Foreground {
+    busy: 0.0,
+    bytes_per_second: 0.0,
+    written_bytes_per_second: 0.0,
+    requests_per_second: 0.0,
+    is_beside_work: false,
+};
 
 fn queue(id: u32, due: Nanos, seconds: f64) -> BackgroundQueue {
     BackgroundQueue {
@@ -45,7 +50,7 @@ fn report(id: u32, seconds: f64, (used_bytes, size_bytes, file_system): (u64, u6
 }
 
 fn busy(part: f64) -> Foreground {
-    Foreground { busy: part, bytes_per_second: part * 1e7, written_bytes_per_second: 0.0, requests_per_second: 100.0 }
+    Foreground { busy: part, bytes_per_second: part * 1e7, requests_per_second: 100.0, ..QUIET }
 }
 
 fn configured(settings: BackgroundSettings) -> Worklist {
@@ -243,6 +248,25 @@ fn while_a_disk_is_calibrated_its_work_rests_and_the_plan_goes_by_what_it_served
     worklist.calibrate(Nanos::from_secs(100), DISK, Nanos::from_secs(5));
     (100..110).for_each(|second| drop(slice(&mut worklist, second, QUIET)));
     assert_eq!(rate(worklist.serves(DISK)), rate(after));
+}
+
+#[test]
+fn while_work_that_must_not_be_stopped_uses_a_disk_that_is_not_calibrated() {
+    let measured = |settings| {
+        let mut worklist = configured(settings);
+        worklist.set(BackgroundQueue { hold: BackgroundHold::Cap, ..queue(1, MONTH, 1000.0) });
+        slice(&mut worklist, 1, busy(0.5));
+        worklist.calibrate(Nanos::from_secs(1), DISK, Nanos::from_secs(30));
+        for second in 2..33 {
+            // Of what runs under its cap only gaps are told as time in which it ran. It makes a request take four times as long.
+            let beside = Foreground { bytes_per_second: 2e6, is_beside_work: true, ..busy(0.8) };
+            slice(&mut worklist, second, if second < 17 { beside } else { busy(0.5) });
+        }
+        worklist.serves(DISK).map_or(0.0, |serves| serves.bytes_per_busy_second.round())
+    };
+    assert_eq!(measured(BackgroundSettings::default()), 1e7);
+    let before = BackgroundSettings { calibrates_alone: false, ..BackgroundSettings::default() };
+    assert!(measured(before) < 7e6, "as in recordings of earlier versions");
 }
 
 #[test]

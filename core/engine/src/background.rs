@@ -65,6 +65,10 @@ impl Background {
         });
     }
 
+    pub(crate) fn device_gone(&mut self, device: DeviceId) {
+        self.worklist.device_gone(device);
+    }
+
     pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport) {
         self.worklist.reported(now, report);
     }
@@ -177,6 +181,7 @@ impl Background {
             bytes_per_second: bytes as f64 / seconds,
             written_bytes_per_second: written as f64 / seconds,
             requests_per_second: requests as f64 / seconds,
+            is_beside_work: mine,
         };
         (foreground, seconds)
     }

@@ -177,6 +177,7 @@ impl Engine {
         self.devices.remove(&id);
         self.observer.device_gone(id);
         self.forecasts.device_gone(id);
+        self.background.device_gone(id);
         let called_back = self.decider.device_gone(id);
         self.effects.extend(called_back);
         self.actuator.device_gone(id);

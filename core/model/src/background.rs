@@ -187,3 +187,55 @@ pub struct BackgroundOrder {
 const fn is_zero(count: &u32) -> bool {
     *count == 0
 }
+
+/// How background work is planned. Not the operator's to set: recordings of earlier versions replay as they ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundSettings {
+    /// The first hour of a plan in force is planned by minutes. In recordings of earlier versions it is one slot.
+    #[serde(default)]
+    pub first_hour_by_minutes: bool,
+    /// A plan is made anew where the foreground or what is written differs from what was expected, and what the foreground did lately counts
+    /// for the next hours. In recordings of earlier versions not.
+    #[serde(default)]
+    pub replan_on_error: bool,
+    /// A queue whose end was seen to move away is planned as if it were due sooner. In recordings of earlier versions not.
+    #[serde(default)]
+    pub slips_count: bool,
+    /// What is known of a disk goes with it, as another may get its number. In recordings of earlier versions it stays.
+    #[serde(default)]
+    pub forgets_gone_disks: bool,
+    /// While work that must not be stopped uses a disk, that is not calibrated. In recordings of earlier versions it is.
+    #[serde(default)]
+    pub calibrates_alone: bool,
+    /// By how far a queue's end moved is seen by the gaps alone, and only where its size is known and the same ones go before it as in the last
+    /// plan; no end moves away faster than time passes. In recordings of earlier versions it is seen of all, with what is taken from others.
+    #[serde(default)]
+    pub compares_like_ends: bool,
+}
+
+impl Default for BackgroundSettings {
+    fn default() -> Self {
+        Self {
+            first_hour_by_minutes: true,
+            replan_on_error: true,
+            slips_count: true,
+            forgets_gone_disks: true,
+            calibrates_alone: true,
+            compares_like_ends: true,
+        }
+    }
+}
+
+impl BackgroundSettings {
+    /// As they were before there were any.
+    pub const fn absent() -> Self {
+        Self {
+            first_hour_by_minutes: false,
+            replan_on_error: false,
+            slips_count: false,
+            forgets_gone_disks: false,
+            calibrates_alone: false,
+            compares_like_ends: false,
+        }
+    }
+}

@@ -56,7 +56,7 @@ mod time;
 pub use back_end::BackEnd;
 pub use background::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
-    BackgroundState, DiskCalibration, ProcessorUse,
+    BackgroundSettings, BackgroundState, DiskCalibration, ProcessorUse,
 };
 pub use claim::{Level, LevelClaims, ScheduledClaim, SetClaim};
 pub use credit::{
@@ -100,8 +100,8 @@ pub use served_report::{
     PROTECTION_LEASE, PROTECTION_TOLD_EVERY, RefusedDisk, ServedDevice, ServerReport,
 };
 pub use settings::{
-    ActuationSettings, BackgroundSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, GroupScale,
-    MakespanSettings, Mode, ObserveSettings,
+    ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, GroupScale, MakespanSettings, Mode,
+    ObserveSettings,
 };
 pub use share::Share;
 pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, SpaceSignals, UnseenIo, UsageSignals};

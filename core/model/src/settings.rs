@@ -1,7 +1,8 @@
 //! The operator's settings as the engine sees them: an immutable snapshot, already validated by `config`.
 
 use crate::{
-    BackEnd, CoordinationSettings, CreditSettings, ForecastSettings, JobSettings, LevelSettings, Nanos, Share,
+    BackEnd, BackgroundSettings, CoordinationSettings, CreditSettings, ForecastSettings, JobSettings, LevelSettings,
+    Nanos, Share,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,34 +51,6 @@ pub struct EngineConfig {
     /// How background work is planned.
     #[serde(default = "BackgroundSettings::absent")]
     pub background: BackgroundSettings,
-}
-
-/// How background work is planned. Not the operator's to set: recordings of earlier versions replay as they ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackgroundSettings {
-    /// The first hour of a plan in force is planned by minutes. In recordings of earlier versions it is one slot.
-    #[serde(default)]
-    pub first_hour_by_minutes: bool,
-    /// A plan is made anew where the foreground or what is written differs from what was expected, and what the foreground did lately counts
-    /// for the next hours. In recordings of earlier versions not.
-    #[serde(default)]
-    pub replan_on_error: bool,
-    /// A queue whose end was seen to move away is planned as if it were due sooner. In recordings of earlier versions not.
-    #[serde(default)]
-    pub slips_count: bool,
-}
-
-impl Default for BackgroundSettings {
-    fn default() -> Self {
-        Self { first_hour_by_minutes: true, replan_on_error: true, slips_count: true }
-    }
-}
-
-impl BackgroundSettings {
-    /// As they were before there were any.
-    pub const fn absent() -> Self {
-        Self { first_hour_by_minutes: false, replan_on_error: false, slips_count: false }
-    }
 }
 
 /// Which tenants are batch jobs, besides those whom a rule names ([`crate::TenantRule::job`]) and those who say so themselves.

@@ -67,20 +67,21 @@ impl Queues {
     }
 
     /// What pausing, resuming or removing a queue means. Errors: a sentence.
-    pub fn change(&self, request: &v1::ChangeBackgroundRequest) -> Result<Change, String> {
+    pub fn change(&mut self, request: &v1::ChangeBackgroundRequest) -> Result<Change, String> {
         let queue = self.named(&request.name);
         let queue = queue.ok_or_else(|| match self.owed.values().find(|owed| owed.owner.name == request.name) {
             Some(owed) => format!("{} is what {} owes: only its program ends it", request.name, owed.owner.tenant_name),
             None => format!("there is no background work called {}", request.name),
         })?;
-        let mut row = queue.row.clone();
+        let (mut row, device) = (queue.row.clone(), queue.device);
         match request.change() {
             v1::BackgroundChange::Pause => row.is_paused = true,
             v1::BackgroundChange::Resume => {
                 row.is_paused = false;
                 if row.state == BackgroundState::Failed {
                     (row.state, row.message) = (BackgroundState::Waiting, String::new());
-                    if let Some(carrier) = &self.carrier {
+                    // Also if nothing was carried out since the daemon started: the end of its last run is kept.
+                    if let Some(carrier) = self.carry() {
                         carrier.begin_again(row.id);
                     }
                 }
@@ -88,7 +89,7 @@ impl Queues {
             v1::BackgroundChange::Remove => return Ok(Change::Forget(row.id)),
             v1::BackgroundChange::Unspecified => return Err("say whether to pause, resume or remove it".to_owned()),
         }
-        Ok(Change::Keep(Box::new(row), queue.device))
+        Ok(Change::Keep(Box::new(row), device))
     }
 }
 

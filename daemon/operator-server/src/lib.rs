@@ -11,6 +11,7 @@ pub mod explain;
 mod idle;
 pub mod job_runs;
 pub mod listen;
+mod plans;
 mod refusals;
 mod room;
 pub mod server;

@@ -5,20 +5,18 @@ use crate::audit;
 use crate::call::{Ahead, BackgroundCall, CallSink, NotTaken, OperatorCall};
 use crate::explain;
 use crate::job_runs;
+use crate::plans;
 use minerva_api::v1;
 use minerva_api::v1::operator_server::Operator;
 use minerva_store_thread::Questions;
 use minerva_tenant_server::status::code_of;
 use std::pin::Pin;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::wrappers::{BroadcastStream, ReceiverStream};
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
-
-/// Plans of background work that are made at once.
-static PLANS: Semaphore = Semaphore::const_new(1);
 
 /// Slices that may wait for a watching client; a slower one misses some.
 pub const WATCH_QUEUE_LENGTH: usize = 4;
@@ -168,14 +166,9 @@ impl Operator for Service {
     ) -> Result<Response<v1::BackgroundResponse>, Status> {
         let request = request.into_inner();
         let has_plans = request.span() != v1::BackgroundSpan::Unspecified;
-        let shown = self.ask(|answer| OperatorCall::Background(BackgroundCall::Show(request, answer))).await?;
-        if !has_plans {
-            return Ok(Response::new(shown.finish()));
-        }
-        // One after the other: whoever asks again and again waits for himself.
-        let _turn = PLANS.acquire().await.map_err(|_| Status::unavailable(NotTaken::Ended.to_string()))?;
-        let made = tokio::task::spawn_blocking(move || shown.finish()).await;
-        made.map(Response::new).map_err(|error| Status::internal(error.to_string()))
+        let ask = self.ask(|answer| OperatorCall::Background(BackgroundCall::Show(request, answer)));
+        let shown = if has_plans { plans::made(ask).await? } else { ask.await?.finish() };
+        Ok(Response::new(shown))
     }
 
     async fn calibrate_background(

@@ -1,17 +1,20 @@
 //! Whether a kind of work can be done here, and whether what is at its path is still what was meant.
 
-use crate::btrfs::SUBVOLUME_INODE;
+use crate::btrfs::{SUBVOLUME_INODE, has_subvolume};
 use crate::error::WorkError;
 use crate::facts::Facts;
 use crate::identity::{FileIdentity, file_system};
 use crate::spec::{Kind, Spec, refused};
-use crate::target::{DeleteError, Target};
+use crate::target::{DeleteError, Target, parent};
 use crate::{balance, defragment, md, scrub, snapshot, trim};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+
+/// How directories are opened.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Kind {
     /// What is at a path, so that another in its place is not taken for it; a sentence if it is nothing for this kind.
@@ -29,9 +32,8 @@ impl Kind {
 
     /// The directory at a path. Only a command's may be reached by a link.
     fn open(self, path: &Path) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let links = if self == Self::Command { OFlags::empty() } else { OFlags::NOFOLLOW };
-        open(path, flags | links, Mode::empty())
+        open(path, DIRECTORY | links, Mode::empty())
     }
 }
 
@@ -85,6 +87,16 @@ impl Spec {
         self.find_directory().map(|(_, directory)| directory)
     }
 
+    /// A directory of the file system that it works on, if that is mounted; an array's node lies on another. What is to be deleted may be
+    /// gone.
+    pub(crate) fn open_near(&self) -> Option<OwnedFd> {
+        match self.kind {
+            Kind::MdCheck | Kind::MdResync => None,
+            Kind::Delete | Kind::BtrfsSnapshotDelete => open(parent(&self.path), DIRECTORY, Mode::empty()).ok(),
+            kind => kind.open(&self.path).ok(),
+        }
+    }
+
     /// What is to be deleted, if that is what was meant; nothing if it is gone.
     pub(crate) fn open_target(&self) -> Result<Option<Target>, WorkError> {
         Ok(self.find_target()?.map(|(_, target)| target))
@@ -119,15 +131,22 @@ impl Spec {
         }
     }
 
-    /// Nothing is at its path, and the file system on which it was is there.
+    /// Nothing is at its path, and the file system on which it was is there. What an earlier version recorded does not say which that was.
     fn is_gone(&self) -> bool {
-        let Some(lasting) = self.identity.lasting else { return true };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let above = self.path.ancestors().skip(1).find_map(|above| open(above, flags, Mode::empty()).ok());
-        let Some(Ok((file_system, subvolume))) = above.map(|above| file_system(&above)) else { return false };
-        // A subvolume lies in another.
-        let is_subvolume = self.kind == Kind::BtrfsSnapshotDelete || self.identity.inode == SUBVOLUME_INODE;
-        file_system == lasting.file_system && (is_subvolume || subvolume == lasting.subvolume)
+        let Some(lasting) = self.identity.lasting else { return false };
+        let above = self.path.ancestors().skip(1).find_map(|above| open(above, DIRECTORY, Mode::empty()).ok());
+        let Some(above) = above else { return false };
+        let Ok((file_system, subvolume)) = file_system(&above) else { return false };
+        if file_system != lasting.file_system {
+            return false;
+        }
+        // Nothing but a btrfs has subvolumes, and all of theirs have one inode.
+        let is_subvolume = lasting.subvolume != 0 && self.identity.inode == SUBVOLUME_INODE;
+        if self.kind == Kind::BtrfsSnapshotDelete || is_subvolume {
+            // It lies in another, which may not be mounted where it was.
+            return has_subvolume(&above, lasting.subvolume) == Ok(false);
+        }
+        subvolume == lasting.subvolume
     }
 
     /// Another is at the path, or nothing.
@@ -153,5 +172,56 @@ fn not_opened(error: DeleteError, operation: &'static str) -> WorkError {
     match error {
         DeleteError::Kernel { path, source } => WorkError::Io { operation, path, source },
         other => WorkError::Refused(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::WorkError;
+    use crate::loop_disk::{LoopDisk, run};
+    use crate::spec::{Kind, Spec};
+    use crate::worker::Worker;
+    use std::fs;
+    use std::path::Path;
+
+    fn look(spec: &Spec) -> Result<bool, WorkError> {
+        spec.open_target().map(|target| target.is_some())
+    }
+
+    /// Home directories are often a subvolume of the same btrfs as the root, mounted in it.
+    #[test]
+    fn a_subvolume_below_one_that_is_not_mounted_is_not_gone() {
+        let Some(disk) = LoopDisk::new(&["mkfs.btrfs", "-q", "-f"]) else { return };
+        let (subvolume, home) = (disk.mounted.join("@home"), disk.mounted.join("home"));
+        run("btrfs", &["subvolume", "create"], &subvolume);
+        run("btrfs", &["subvolume", "create"], &subvolume.join("tree"));
+        run("btrfs", &["subvolume", "snapshot", subvolume.to_str().unwrap()], &subvolume.join("old"));
+        fs::create_dir(&home).unwrap();
+        run("mount", &["--bind", subvolume.to_str().unwrap()], &home);
+        let kinds = [(Kind::BtrfsSnapshotDelete, "old"), (Kind::Delete, "tree")];
+        let specs = kinds.map(|(kind, name)| Worker::of(disk.root(), kind, &home.join(name)).spec().clone());
+        assert!(specs.iter().all(|spec| matches!(look(spec), Ok(true))));
+        run("umount", &[], &home);
+        for spec in &specs {
+            assert!(matches!(look(spec), Err(WorkError::Absent(_))), "{:?}", spec.kind);
+        }
+        for (_, name) in kinds {
+            run("btrfs", &["-q", "subvolume", "delete"], &subvolume.join(name));
+        }
+        for spec in &specs {
+            assert!(matches!(look(spec), Ok(false)), "{:?}", spec.kind);
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_version_recorded_and_is_not_there_is_not_taken_for_gone() {
+        let root = tempfile::tempdir().unwrap();
+        let tree = root.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        let mut worker = Worker::of(root.path(), Kind::Delete, &tree);
+        fs::remove_dir(&tree).unwrap();
+        assert!(worker.spec().look(Path::new("/sys")).is_ok(), "its file system is there, and it is not on it");
+        worker.spec_mut().identity.lasting = None;
+        assert!(matches!(worker.spec().look(Path::new("/sys")), Err(WorkError::Absent(_))));
     }
 }

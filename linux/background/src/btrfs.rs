@@ -13,6 +13,10 @@ pub(crate) const BTRFS_MAGIC: u64 = 0x9123_683E;
 /// Of the directory of every subvolume (`BTRFS_FIRST_FREE_OBJECTID`).
 pub(crate) const SUBVOLUME_INODE: u64 = 256;
 
+/// The tree of trees, and of a key in it that says in which directory and by which name a subvolume lies.
+pub(crate) const ROOT_TREE: u64 = 1;
+const ROOT_BACK_REFERENCE: u8 = 144;
+
 /// `struct btrfs_ioctl_search_args`: a key of 104 bytes, and room for what is found.
 type SearchArgs = [u8; 4096];
 const SEARCH_KEY_BYTES: usize = 104;
@@ -83,6 +87,13 @@ pub(crate) fn subvolume(directory: &OwnedFd) -> Result<Subvolume, Errno> {
         identifier: pair(SUBVOLUME_IDENTIFIER),
         is_snapshot: pair(SUBVOLUME_SNAPSHOT_OF) != (0, 0),
     })
+}
+
+/// Whether a btrfs has a subvolume of this number, be it mounted or not. One that was deleted has no name at once; the kernel takes
+/// long to remove the rest of it.
+pub(crate) fn has_subvolume(directory: &OwnedFd, number: u64) -> Result<bool, Errno> {
+    let key = |offset| Key { object: number, kind: ROOT_BACK_REFERENCE, offset };
+    items(directory, ROOT_TREE, key(0), key(u64::MAX)).map(|names| !names.is_empty())
 }
 
 /// Items of a tree from one key to another, both included, in order.

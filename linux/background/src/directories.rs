@@ -7,6 +7,7 @@
 //! | `progress` | runtime | how far it is; replaced whole |
 //! | `stopped` | runtime | its call into the kernel was cancelled to stop it |
 //! | `speeds` | runtime | what an array's knobs held |
+//! | `checking` | runtime | the check that an array is in was begun by a worker |
 //! | `processors` | runtime | to which processors the group was confined before |
 //! | `begun` | state | a command was begun |
 //! | `result` | state | how it ended |
@@ -127,6 +128,22 @@ impl QueueDirectories {
 
     pub(crate) fn has_begun(&self) -> bool {
         self.state.join("begun").exists()
+    }
+
+    /// A worker begins a check of an array, which may outlive it.
+    pub(crate) fn begin_check(&self) -> Result<(), WorkError> {
+        replace(&self.runtime.join("checking"), &(), false)
+    }
+
+    /// The check that an array is in was begun by a worker, and not by the host's own timer or an operator.
+    pub(crate) fn has_check(&self) -> bool {
+        self.runtime.join("checking").exists()
+    }
+
+    /// That check is over, or was none.
+    pub(crate) fn forget_check(&self) {
+        // Not there, it is forgotten.
+        let _ = fs::remove_file(self.runtime.join("checking"));
     }
 
     /// A worker found nothing to begin with: another may.

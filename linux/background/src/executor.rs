@@ -100,10 +100,16 @@ impl Executor {
         }
     }
 
-    /// Begins anew what failed.
+    /// Begins anew what failed. What it is for may not be there: then it is begun once it is.
     pub fn begin_again(&mut self, id: BackgroundId) {
-        if let Some(run) = self.runs.get_mut(&id) {
-            run.begin_again();
+        match self.runs.get_mut(&id) {
+            Some(run) => run.begin_again(),
+            None => {
+                let place = self.settings.place(id, &self.hierarchy);
+                if !place.is_alive() {
+                    place.forget_run();
+                }
+            }
         }
     }
 
@@ -254,5 +260,39 @@ pub fn stop_all(runtime_dir: &Path) {
         if place.is_alive() {
             Run::new(spec, DeviceId { major: 0, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO).leave();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Executor;
+    use crate::directories::{Ended, Progress, replace};
+    use crate::run::WorkerProgram;
+    use crate::settings::Settings;
+    use minerva_model::{BackgroundId, CgroupVersion};
+
+    #[test]
+    fn what_failed_and_is_not_there_is_begun_again_once_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let below = |name: &str| root.path().join(name);
+        let worker = WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new() };
+        let mut executor = Executor::new(Settings {
+            runtime_dir: below("run"),
+            state_dir: below("state"),
+            cgroup_root: below("cgroup"),
+            version: CgroupVersion::V2,
+            parent: "minerva".to_owned(),
+            sys: below("sys"),
+            proc: below("proc"),
+            worker,
+        });
+        let place = executor.settings.place(BackgroundId(1), &executor.hierarchy);
+        place.make().unwrap();
+        let message = "it ended with status 1".to_owned();
+        let failed = Ended { is_done: false, is_absent: false, message, progress: Progress::default() };
+        replace(&place.state.join("result"), &failed, false).unwrap();
+        replace(&place.state.join("begun"), &(), false).unwrap();
+        executor.begin_again(BackgroundId(1));
+        assert!(place.ended().is_none() && !place.has_begun());
     }
 }

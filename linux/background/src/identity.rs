@@ -56,6 +56,11 @@ impl FileIdentity {
         self.lasting.map_or(self.device, |lasting| lasting.file_system.0 ^ lasting.file_system.1)
     }
 
+    /// Whether it is on the file system that is known by this. Of what an earlier version recorded nobody knows.
+    pub(crate) fn is_on(&self, file_system: (u64, u64)) -> bool {
+        self.lasting.is_some_and(|lasting| lasting.file_system == file_system)
+    }
+
     /// Whether what was found is what was recorded.
     pub(crate) fn is(&self, found: &Self) -> bool {
         match (self.lasting, found.lasting) {

@@ -33,7 +33,7 @@ pub fn put_arrays_back(runtime_dir: &Path, sys: &Path) -> Vec<ArrayLeft> {
         };
         let put_back = || {
             let array = Array::of(&assignment.spec.path, sys)?;
-            if assignment.spec.kind == Kind::MdCheck {
+            if assignment.spec.kind == Kind::MdCheck && assignment.place.has_check() {
                 end_check(&assignment, &array)?;
             }
             array.put_back(&speeds)
@@ -70,7 +70,7 @@ mod tests {
     use std::path::Path;
 
     /// An array below `sys` that work of a kind has slowed; its daemon and its worker are gone.
-    fn slowed(root: &Path, id: u32, kind: Kind, action: &str) {
+    fn slowed(root: &Path, id: u32, kind: Kind, action: &str) -> QueueDirectories {
         let (sys, name) = (root.join("sys"), format!("md{id}"));
         let knobs = sys.join("block").join(&name).join("md");
         fs::create_dir_all(&knobs).unwrap();
@@ -96,7 +96,8 @@ mod tests {
         let array = Array::of(&spec.path, &sys).unwrap();
         replace(&place.runtime.join("speeds"), &array.speeds().unwrap(), true).unwrap();
         array.stop().unwrap();
-        replace(&place.runtime.join("spec"), &Assignment { spec, place }, false).unwrap();
+        replace(&place.runtime.join("spec"), &Assignment { spec, place: place.clone() }, false).unwrap();
+        place
     }
 
     #[test]
@@ -105,20 +106,23 @@ mod tests {
         let root = root.path();
         let (run, sys) = (root.join("run"), root.join("sys"));
         assert_eq!(put_arrays_back(&run, &sys), [], "nothing ever ran");
-        slowed(root, 1, Kind::MdCheck, "check");
+        slowed(root, 1, Kind::MdCheck, "check").begin_check().unwrap();
         slowed(root, 2, Kind::MdResync, "resync");
         slowed(root, 3, Kind::MdCheck, "idle");
         fs::remove_file(root.join("md3")).unwrap();
+        // Begun by somebody else before the work was.
+        slowed(root, 4, Kind::MdCheck, "check");
         let knob = |id: u32, file: &str| fs::read_to_string(sys.join(format!("block/md{id}/md/{file}"))).unwrap();
         assert_eq!(knob(1, "sync_speed_max"), "1", "slowed");
         let left = put_arrays_back(&run, &sys);
-        assert_eq!(left.len(), 3);
-        assert!(left[..2].iter().all(|array| array.error.is_none()), "{left:?}");
+        assert_eq!(left.len(), 4);
+        assert!([0, 1, 3].iter().all(|at| left[*at].error.is_none()), "{left:?}");
         assert!(left[2].error.as_ref().is_some_and(|error| error.contains("find")), "the array is gone: {left:?}");
-        for id in [1, 2] {
+        for id in [1, 2, 4] {
             assert_eq!((knob(id, "sync_speed_min"), knob(id, "sync_speed_max")), ("system".into(), "5000".into()));
         }
         assert_eq!(knob(1, "sync_action"), "idle", "nobody would hold it back");
+        assert_eq!(knob(4, "sync_action"), "check\n", "it is not ours");
         assert_eq!(knob(2, "sync_action"), "resync\n", "until its end a disk that fails takes data along");
         assert_eq!(put_arrays_back(&run, &sys).len(), 1, "once more only what failed");
     }

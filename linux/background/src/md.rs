@@ -4,6 +4,9 @@
 //! Either is a thread of the kernel's, outside every group: only these knobs slow it. What they held is written down before the
 //! first change and put back.
 
+#[cfg(test)]
+mod tests;
+
 use crate::error::WorkError;
 use crate::identity::{FileIdentity, LastingIdentity};
 use crate::spec::Found;
@@ -85,7 +88,8 @@ impl Array {
         self.write("sync_action", "check")
     }
 
-    /// Ends a check of ours. Waits until the kernel has ended it. Somebody else's begins at the start again.
+    /// Ends a check, of which [`crate::directories::QueueDirectories::has_check`] says that it is ours. Waits until the kernel has ended it.
+    /// The next one that somebody else begins is from the start.
     pub(crate) fn end(&self) -> Result<(), WorkError> {
         if self.action()? != "check" {
             return Ok(());
@@ -159,10 +163,10 @@ pub(crate) fn check(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
     let before = worker.spec().found;
     let errors = match array.action()?.as_str() {
         "idle" => {
-            array.begin(worker.spec().position)?;
+            begin(worker, &array)?;
             before.errors + before.under_way
         }
-        // It was begun by the worker before this one.
+        // It was begun by the worker before this one, or by another, and compares the same copies.
         "check" => before.errors,
         other => {
             let why =
@@ -171,8 +175,16 @@ pub(crate) fn check(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
         }
     };
     array.watch(worker, &["check"], || Found { errors, under_way: array.mismatches(), ..before })?;
+    worker.assignment().place.forget_check();
     worker.say(&format!("{} sectors differ between copies", errors + array.mismatches()));
     Ok(())
+}
+
+/// Begins a check, and leaves word that it is this queue's: whoever removes the queue ends no other.
+fn begin(worker: &Worker, array: &Array) -> Result<(), WorkError> {
+    let place = &worker.assignment().place;
+    place.begin_check()?;
+    array.begin(worker.spec().position).inspect_err(|_| place.forget_check())
 }
 
 /// Watches a resync or a recovery to its end; what its speeds are, whoever let this run says.
@@ -191,110 +203,4 @@ pub(crate) fn resync(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
 fn read(path: &Path) -> Result<String, WorkError> {
     let text = fs::read_to_string(path).map_err(WorkError::io("read", path))?;
     Ok(text.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Array, Speeds, check};
-    use crate::error::WorkError;
-    use crate::spec::{Found, Kind};
-    use crate::worker::Worker;
-    use std::fs;
-    use std::path::Path;
-
-    fn array(sys: &Path, files: &[(&str, &str)]) -> Result<Array, WorkError> {
-        let directory = sys.join("block/md7/md");
-        fs::create_dir_all(&directory).unwrap();
-        files.iter().for_each(|(name, text)| fs::write(directory.join(name), text).unwrap());
-        fs::write(sys.join("md7"), "").unwrap();
-        Array::of(&sys.join("md7"), sys)
-    }
-
-    #[test]
-    fn what_the_knobs_held_is_put_back_in_the_kernels_own_words() {
-        let sys = tempfile::tempdir().unwrap();
-        let files =
-            [("sync_action", "idle\n"), ("sync_speed_min", "1000 (system)\n"), ("sync_speed_max", "5000 (local)\n")];
-        let array = array(sys.path(), &files).unwrap();
-        let speeds = array.speeds().unwrap();
-        assert_eq!(speeds, Speeds { minimum: "system".to_owned(), maximum: "5000".to_owned() });
-        let knobs = || {
-            ["sync_speed_min", "sync_speed_max"]
-                .map(|file| fs::read_to_string(sys.path().join("block/md7/md").join(file)).unwrap())
-        };
-        array.stop().unwrap();
-        assert_eq!(knobs(), ["1", "1"]);
-        array.put_back(&speeds).unwrap();
-        assert_eq!(knobs(), ["system", "5000"]);
-    }
-
-    /// A worker of a check of the array `md7`, which is 1 MiB large.
-    fn checker(sys: &Path, action: &str, mismatches: &str) -> Worker {
-        let files = [
-            ("sync_action", action),
-            ("sync_completed", "1024 / 2048\n"),
-            ("chunk_size", "65536\n"),
-            ("mismatch_cnt", mismatches),
-            ("uuid", "00000000-0000-0000-0000-00000000002a\n"),
-        ];
-        array(sys, &files).unwrap();
-        let mut worker = Worker::of(sys.parent().unwrap(), Kind::MdCheck, &sys.join("md7"));
-        worker.spec_mut().position = (1 << 19) + 5000;
-        worker.spec_mut().found = Found { errors: 8, under_way: 2, ..Found::default() };
-        worker
-    }
-
-    #[test]
-    fn a_check_goes_on_where_the_worker_before_was_and_adds_to_what_that_found() {
-        for (action, sync_min, found) in [("idle\n", Some("1024"), 10 + 4), ("check\n", None, 8 + 4)] {
-            let root = tempfile::tempdir().unwrap();
-            let sys = root.path().join("sys");
-            let mut worker = checker(&sys, action, "4\n");
-            let (action, progress) =
-                (sys.join("block/md7/md/sync_action"), root.path().join("run/background/b1/progress"));
-            std::thread::scope(|scope| {
-                // It ends once it was seen to have begun, as the kernel ends it.
-                scope.spawn(|| {
-                    while !progress.exists() {
-                        std::thread::sleep(std::time::Duration::from_millis(5));
-                    }
-                    fs::write(&action, "idle\n").unwrap();
-                });
-                check(&mut worker, &sys).unwrap();
-            });
-            // A multiple of what the array is divided into; a check that runs is where it is.
-            let begun_at = fs::read_to_string(sys.join("block/md7/md/sync_min")).ok();
-            assert_eq!(begun_at.as_deref(), sync_min);
-            assert_eq!(worker.message(), format!("{found} sectors differ between copies"));
-            let progress = worker.assignment().place.progress().unwrap();
-            assert_eq!((progress.found.errors + progress.found.under_way, progress.found.under_way), (found, 4));
-        }
-    }
-
-    #[test]
-    fn another_array_of_the_same_number_is_not_checked() {
-        let root = tempfile::tempdir().unwrap();
-        let sys = root.path().join("sys");
-        let mut worker = checker(&sys, "idle\n", "0\n");
-        fs::write(sys.join("block/md7/md/uuid"), "00000000-0000-0000-0000-00000000002b\n").unwrap();
-        assert!(matches!(check(&mut worker, &sys), Err(WorkError::Absent(_))));
-        assert!(!sys.join("block/md7/md/sync_min").exists());
-        // Earlier versions knew it by its node, which is made anew at each boot.
-        worker.spec_mut().identity.lasting = None;
-        worker.spec().look(&sys).unwrap();
-    }
-
-    #[test]
-    fn what_is_no_array_or_has_no_copies_is_refused_with_the_reason() {
-        let sys = tempfile::tempdir().unwrap();
-        fs::write(sys.path().join("sda"), "").unwrap();
-        let error = Array::of(&sys.path().join("sda"), sys.path()).unwrap_err().to_string();
-        assert!(error.ends_with("sda is no md array"), "{error}");
-        let idle = array(sys.path(), &[("sync_action", "idle\n")]).unwrap();
-        let error = idle.check_resync().unwrap_err().to_string();
-        assert!(error.contains("the array is idle"), "{error}");
-        array(sys.path(), &[("sync_action", "recover\n")]).unwrap().check_resync().unwrap();
-        let error = array(sys.path(), &[("sync_action", "\n")]).unwrap_err().to_string();
-        assert!(error.contains("no redundancy"), "{error}");
-    }
 }

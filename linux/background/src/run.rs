@@ -11,11 +11,12 @@ use crate::duty::Duty;
 use crate::error::WorkError;
 use crate::freezer::Freezer;
 use crate::groups;
+use crate::identity::file_system;
 use crate::processors::Hierarchy;
 use crate::spec::{Found, Kind, Spec};
 use crate::worker::Assignment;
 use minerva_model::{BackgroundHold, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos};
-use rustix::fs::statvfs;
+use rustix::fs::fstatvfs;
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -210,11 +211,12 @@ impl Run {
         }
     }
 
-    /// Bytes in use, and bytes in all, of the file system that it works on; of what is below one nothing.
+    /// Bytes in use, and bytes in all, of the file system that it works on; of what is below one nothing, and nothing while another is
+    /// where that was: it is not mounted, and the numbers of the one above it are not its own.
     fn space(&self) -> Option<(u64, u64)> {
-        // An array's node lies on another file system.
-        let path = Some(&self.spec.path).filter(|_| !self.spec.kind.is_of_array())?;
-        let facts = statvfs(path).or_else(|_| statvfs(path.parent().unwrap_or(Path::new("/")))).ok()?;
+        let directory = self.spec.open_near()?;
+        let (file_system, _) = file_system(&directory).ok()?;
+        let facts = fstatvfs(&directory).ok().filter(|_| self.spec.identity.is_on(file_system))?;
         Some(((facts.f_blocks - facts.f_bfree) * facts.f_frsize, facts.f_blocks * facts.f_frsize))
     }
 

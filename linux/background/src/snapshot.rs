@@ -4,7 +4,7 @@
 //!
 //! What it ties is what neither the live copy nor another snapshot has too: its extents say so.
 
-use crate::btrfs::{Key, SUBVOLUME_INODE, Subvolume, items, open_btrfs, subvolume, word_at};
+use crate::btrfs::{Key, ROOT_TREE, SUBVOLUME_INODE, Subvolume, items, open_btrfs, subvolume, word_at};
 use crate::delete_all;
 use crate::error::WorkError;
 use crate::extents::allocated;
@@ -20,8 +20,7 @@ use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-/// The tree of trees, and in it the directory that names the subvolume that is mounted by default; keys in both.
-const ROOT_TREE: u64 = 1;
+/// In the tree of trees the directory that names the subvolume that is mounted by default; keys in both.
 const ROOT_TREE_DIRECTORY: u64 = 6;
 const DIRECTORY_ITEM: u8 = 84;
 const ROOT_REFERENCE: u8 = 156;

@@ -40,7 +40,7 @@ pub(super) async fn run(
             != (before.calibrated_seconds, before.bytes_per_busy_second);
     if !is_measured {
         eprintln!(
-            "minerva-ctl: others used {disk} for less than a second meanwhile: nothing was measured, and plans go on as before"
+            "minerva-ctl: others used {disk} for less than a second without background work: nothing was measured, and plans go on as before"
         );
     }
     Ok(CommandStatus::found_if(!is_measured))

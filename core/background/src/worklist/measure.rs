@@ -37,7 +37,8 @@ impl Worklist {
         if let Some(in_force) = self.plans.get_mut(&device) {
             in_force.left_by_foreground(now, disk.free_cores(foreground.busy), seconds);
         }
-        if let Some(calibrating) = self.calibrating.get_mut(&device).filter(|_| ran_all <= 0.0) {
+        let is_alone = ran_all <= 0.0 && !(self.settings.calibrates_alone && foreground.is_beside_work);
+        if let Some(calibrating) = self.calibrating.get_mut(&device).filter(|_| is_alone) {
             calibrating.slice(&foreground, seconds);
         }
         if may_use_gaps {

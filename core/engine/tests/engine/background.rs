@@ -1,10 +1,10 @@
 //! Background work in the loop: what it is told is what a replay tells, and who works is at level `idle`.
 
-use super::{DISK, config, device, drain, sampled, seen};
+use super::{DISK, config, device, drain, sample, sampled, seen};
 use minerva_engine::{Engine, replay};
 use minerva_model::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
-    BackgroundState, Effect, Event, Mode, Nanos, TenantId,
+    BackgroundSettings, BackgroundState, DiskCalibration, Effect, EngineConfig, Event, Mode, Nanos, TenantId,
 };
 
 /// Carried out by the second tenant.
@@ -108,5 +108,55 @@ fn who_works_in_the_background_is_at_idle_and_capped_only_where_it_cannot_be_sto
         assert!(decision.is_only_when_idle(), "{decision}");
         assert!(!engine.decision(TenantId(1), DISK).expect("a decision").is_only_when_idle());
         assert_eq!(asks_for_caps, is_capped, "{hold:?}");
+    }
+}
+
+#[test]
+fn a_disk_is_not_calibrated_while_one_who_must_not_be_stopped_uses_it() {
+    let is_calibrated = |background, megabytes_of_work: u64| {
+        let configured = EngineConfig { mode: Mode::Observe, background, ..EngineConfig::default() };
+        let begin = [
+            Event::Configured(Box::new(configured)),
+            Event::DeviceSeen(device(DISK, true)),
+            queue(BackgroundHold::Cap),
+            seen(1, Vec::new()),
+            seen(2, Vec::new()),
+            Event::BackgroundCalibrate { device: DISK, length: Nanos::from_secs(15) },
+        ];
+        let slices = (1..20).map(|second| {
+            let mut slice = sample(&[second * 50, second * megabytes_of_work]);
+            slice.devices[0].busy_ns = second * 600_000_000;
+            (second, Event::Sampled(Box::new(slice)))
+        });
+        let events = begin.into_iter().map(|event| (1, event)).chain(slices);
+        let told = replay(events.map(|(second, event)| (Nanos::from_secs(second), event)));
+        told.iter().any(|(_, effect)| matches!(effect, Effect::BackgroundCalibrated { .. }))
+    };
+    assert!(is_calibrated(BackgroundSettings::default(), 0));
+    assert!(!is_calibrated(BackgroundSettings::default(), 20));
+    assert!(is_calibrated(BackgroundSettings::absent(), 20), "in recordings of earlier versions");
+}
+
+#[test]
+fn what_a_disk_serves_and_its_calibration_are_gone_with_it() {
+    for background in [BackgroundSettings::default(), BackgroundSettings::absent()] {
+        let configured = EngineConfig { mode: Mode::Observe, background, ..EngineConfig::default() };
+        let calibration =
+            DiskCalibration { bytes_per_busy_second: 1e8, requests_per_second: 100.0, busy_seconds: 60.0 };
+        let mut engine = Engine::new();
+        for event in [
+            Event::Configured(Box::new(configured)),
+            Event::DeviceSeen(device(DISK, true)),
+            queue(BackgroundHold::Stop),
+            Event::BackgroundCalibrated { device: DISK, calibration },
+            Event::BackgroundCalibrate { device: DISK, length: Nanos::from_secs(60) },
+            Event::DeviceGone(DISK),
+            // Another gets its number.
+            Event::DeviceSeen(device(DISK, true)),
+        ] {
+            engine.handle(Nanos::SECOND, event);
+        }
+        let stays = !background.forgets_gone_disks;
+        assert_eq!((engine.disk_serves(DISK).is_some(), engine.calibrating_left(DISK).is_some()), (stays, stays));
     }
 }

@@ -78,7 +78,8 @@ impl Run {
         let is_there = self.spec.kind.is_of_array() && self.spec.look(sys).is_ok();
         let Some(array) = is_there.then(|| Array::of(&self.spec.path, sys).ok()).flatten() else { return false };
         self.put_speeds_back(&array);
-        if self.spec.kind != Kind::MdCheck {
+        // Somebody else's goes on: that of the host's timer, if this queue never began one.
+        if self.spec.kind != Kind::MdCheck || !self.place.has_check() {
             return false;
         }
         // What cannot be ended goes on at the speeds that the operator set.

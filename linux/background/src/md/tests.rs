@@ -1,0 +1,107 @@
+//! Arrays whose knobs are plain files.
+
+use super::{Array, Speeds, check};
+use crate::error::WorkError;
+use crate::spec::{Found, Kind};
+use crate::worker::Worker;
+use std::fs;
+use std::path::Path;
+
+fn array(sys: &Path, files: &[(&str, &str)]) -> Result<Array, WorkError> {
+    let directory = sys.join("block/md7/md");
+    fs::create_dir_all(&directory).unwrap();
+    files.iter().for_each(|(name, text)| fs::write(directory.join(name), text).unwrap());
+    fs::write(sys.join("md7"), "").unwrap();
+    Array::of(&sys.join("md7"), sys)
+}
+
+#[test]
+fn what_the_knobs_held_is_put_back_in_the_kernels_own_words() {
+    let sys = tempfile::tempdir().unwrap();
+    let files =
+        [("sync_action", "idle\n"), ("sync_speed_min", "1000 (system)\n"), ("sync_speed_max", "5000 (local)\n")];
+    let array = array(sys.path(), &files).unwrap();
+    let speeds = array.speeds().unwrap();
+    assert_eq!(speeds, Speeds { minimum: "system".to_owned(), maximum: "5000".to_owned() });
+    let knobs = || {
+        ["sync_speed_min", "sync_speed_max"]
+            .map(|file| fs::read_to_string(sys.path().join("block/md7/md").join(file)).unwrap())
+    };
+    array.stop().unwrap();
+    assert_eq!(knobs(), ["1", "1"]);
+    array.put_back(&speeds).unwrap();
+    assert_eq!(knobs(), ["system", "5000"]);
+}
+
+/// A worker of a check of the array `md7`, which is 1 MiB large.
+fn checker(sys: &Path, action: &str, mismatches: &str) -> Worker {
+    let files = [
+        ("sync_action", action),
+        ("sync_completed", "1024 / 2048\n"),
+        ("chunk_size", "65536\n"),
+        ("mismatch_cnt", mismatches),
+        ("uuid", "00000000-0000-0000-0000-00000000002a\n"),
+    ];
+    array(sys, &files).unwrap();
+    let mut worker = Worker::of(sys.parent().unwrap(), Kind::MdCheck, &sys.join("md7"));
+    worker.spec_mut().position = (1 << 19) + 5000;
+    worker.spec_mut().found = Found { errors: 8, under_way: 2, ..Found::default() };
+    worker
+}
+
+#[test]
+fn a_check_goes_on_where_the_worker_before_was_and_adds_to_what_that_found() {
+    for (action, sync_min, found) in [("idle\n", Some("1024"), 10 + 4), ("check\n", None, 8 + 4)] {
+        let root = tempfile::tempdir().unwrap();
+        let sys = root.path().join("sys");
+        let mut worker = checker(&sys, action, "4\n");
+        let place = worker.assignment().place.clone();
+        let (action, progress) = (sys.join("block/md7/md/sync_action"), root.path().join("run/background/b1/progress"));
+        std::thread::scope(|scope| {
+            // It ends once it was seen to have begun, as the kernel ends it.
+            scope.spawn(|| {
+                while !progress.exists() {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                let is_ours = place.has_check();
+                fs::write(&action, "idle\n").unwrap();
+                assert_eq!(is_ours, sync_min.is_some(), "who removes the queue ends what it began only");
+            });
+            check(&mut worker, &sys).unwrap();
+        });
+        assert!(!place.has_check());
+        // A multiple of what the array is divided into; a check that runs is where it is.
+        let begun_at = fs::read_to_string(sys.join("block/md7/md/sync_min")).ok();
+        assert_eq!(begun_at.as_deref(), sync_min);
+        assert_eq!(worker.message(), format!("{found} sectors differ between copies"));
+        let progress = worker.assignment().place.progress().unwrap();
+        assert_eq!((progress.found.errors + progress.found.under_way, progress.found.under_way), (found, 4));
+    }
+}
+
+#[test]
+fn another_array_of_the_same_number_is_not_checked() {
+    let root = tempfile::tempdir().unwrap();
+    let sys = root.path().join("sys");
+    let mut worker = checker(&sys, "idle\n", "0\n");
+    fs::write(sys.join("block/md7/md/uuid"), "00000000-0000-0000-0000-00000000002b\n").unwrap();
+    assert!(matches!(check(&mut worker, &sys), Err(WorkError::Absent(_))));
+    assert!(!sys.join("block/md7/md/sync_min").exists());
+    // Earlier versions knew it by its node, which is made anew at each boot.
+    worker.spec_mut().identity.lasting = None;
+    worker.spec().look(&sys).unwrap();
+}
+
+#[test]
+fn what_is_no_array_or_has_no_copies_is_refused_with_the_reason() {
+    let sys = tempfile::tempdir().unwrap();
+    fs::write(sys.path().join("sda"), "").unwrap();
+    let error = Array::of(&sys.path().join("sda"), sys.path()).unwrap_err().to_string();
+    assert!(error.ends_with("sda is no md array"), "{error}");
+    let idle = array(sys.path(), &[("sync_action", "idle\n")]).unwrap();
+    let error = idle.check_resync().unwrap_err().to_string();
+    assert!(error.contains("the array is idle"), "{error}");
+    array(sys.path(), &[("sync_action", "recover\n")]).unwrap().check_resync().unwrap();
+    let error = array(sys.path(), &[("sync_action", "\n")]).unwrap_err().to_string();
+    assert!(error.contains("no redundancy"), "{error}");
+}
