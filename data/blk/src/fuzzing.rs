@@ -21,6 +21,11 @@ const AVAILABLE: u64 = RING_SIZE as u64 * 16;
 const USED: u64 = 0x200;
 const DISK: Geometry = Geometry { sectors: 1 << 11, block_bytes: 512, is_read_only: false };
 
+thread_local! {
+    // Kept, as giving it back to the kernel takes some 30 ms.
+    static SIGNALLER: Option<Rc<Signaller>> = Signaller::open().ok().map(Rc::new);
+}
+
 /// Serves all that a ring in this memory makes available. Judged: no panic, no more requests than descriptors, and no piece outside the
 /// memory.
 pub fn ring(bytes: &[u8]) {
@@ -49,8 +54,9 @@ pub fn ring(bytes: &[u8]) {
         inflight: None,
         begun: Vec::new(),
     };
-    let Ok(signaller) = Signaller::open() else { return };
-    let Some(mut ring) = Ring::start(setup, Rc::new(signaller)) else { return };
+    let signaller = SIGNALLER.with(Option::clone);
+    assert!(signaller.is_some(), "needs the kernel's asynchronous I/O");
+    let Some(mut ring) = signaller.and_then(|signaller| Ring::start(setup, signaller)) else { return };
     let (mut chain, mut heads) = (Chain::default(), Vec::new());
     while let Some(taken) = ring.take(&mut chain) {
         if let Ok(frame) = taken.frame {

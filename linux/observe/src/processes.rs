@@ -26,8 +26,7 @@ use std::path::{Path, PathBuf};
 const PROCESSES_A_SLICE: usize = 64;
 /// A tenant that did nothing for so many rounds is at rest: a forecaster has forgotten it by then.
 const RECENT_ROUNDS: u64 = 900;
-/// The first and the last of the queues.
-const BEGINNING: usize = 0;
+/// The last of the queues.
 const AT_REST: usize = 3;
 /// Processes of tenants at rest that are looked at in one slice.
 const IDLE_PROCESSES: usize = 4;
@@ -151,9 +150,10 @@ impl Processes {
         self.note_moved(tenants, active);
         let mut round = Round::default();
         let (mut done, mut used) = (BTreeSet::new(), 0);
-        let mut look = |this: &mut Self, id: TenantId, is_beginning: bool| {
+        let mut look = |this: &mut Self, id: TenantId| {
             let Some(known) = tenants.get(&id).filter(|_| done.insert(id)) else { return 0 };
-            this.begun.remove(&id);
+            // Also of one that is reached in another turn, as too many begin.
+            let is_beginning = this.begun.remove(&id);
             this.look(root, known, is_beginning, &mut round, reader, skips).max(1)
         };
         let (recent, at_rest): (BTreeSet<TenantId>, BTreeSet<TenantId>) =
@@ -168,7 +168,7 @@ impl Processes {
                     break;
                 }
                 self.turns[queue] = id;
-                used += look(self, id, queue == BEGINNING);
+                used += look(self, id);
             }
             // Who exceeds it takes nothing from the next ones.
             used = used.min(budget);

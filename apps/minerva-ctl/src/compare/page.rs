@@ -101,23 +101,23 @@ fn advice(arms: &[Arm], scene: &Scene<'_>) -> String {
     let kept = 100.0 * heavy(best) / heavy(now).max(f64::MIN_POSITIVE);
     let name = best.name(BfqSettings::found(device));
     let lines = best.file_lines(device);
-    let by_hand = best.by_hand(device);
-    let how = if !by_hand.is_empty() {
-        format!(
-            "Minerva leaves these settings as it finds them; to have it, set {} in /sys/block/{}/queue/iosched, and again at each boot",
-            by_hand.join(" and "),
-            device.name
-        )
-    } else if lines.is_empty() {
-        "Minerva does that by itself in mode enforce".to_owned()
-    } else {
-        format!(
-            "For Minerva to do that, put this into its file:\n    [devices.{}]\n    {}",
-            device.name,
-            lines.join("\n    ")
-        )
-    };
+    let how = how_to_have_it(&device.name, &best.by_hand(device), &lines);
     format!("The light reader got most under {name}; the heavy ones then got {kept:.0} % of what they get now. {how}\n")
+}
+
+/// What the operator has to do for an arm: settings of BFQ that Minerva leaves as it finds them, and lines of the file.
+pub(super) fn how_to_have_it(disk: &str, by_hand: &[&str], lines: &[String]) -> String {
+    let settings = by_hand.join(" and ");
+    let by_hand = (!by_hand.is_empty()).then(|| {
+        format!(
+            "Minerva leaves some settings of BFQ as it finds them: set {settings} in /sys/block/{disk}/queue/iosched, and again at each boot."
+        )
+    });
+    let of_file = (!lines.is_empty()).then(|| {
+        format!("For Minerva to do that, put this into its file:\n    [devices.{disk}]\n    {}", lines.join("\n    "))
+    });
+    let told: Vec<String> = by_hand.into_iter().chain(of_file).collect();
+    if told.is_empty() { "Minerva does that by itself in mode enforce".to_owned() } else { told.join(" ") }
 }
 
 /// The best for the light reader. Another takes the place of the one in force, or of one before it, only if it was better in every

@@ -1,6 +1,6 @@
 use super::Outcome;
 use super::arms::{Arm, BfqSettings, Treatment, arms};
-use super::page::best;
+use super::page::{best, how_to_have_it};
 use crate::probe_reader::Reading;
 use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, KnobFile};
 
@@ -87,4 +87,11 @@ fn settings_that_only_the_operator_can_give_are_told_apart_from_lines_of_the_fil
     let all = arms(&disk, "bfq", true);
     let shipped = all.iter().find(|arm| arm.settings == Some(BfqSettings::SHIPPED)).unwrap();
     assert_eq!(shipped.by_hand(&disk), ["low_latency 1", "strict_guarantees 0"]);
+    // Both are told where both are needed.
+    let told = how_to_have_it("sda", &["low_latency 1"], &["strict_guarantees = true".to_owned()]);
+    assert!(
+        told.contains("set low_latency 1 in /sys/block/sda/queue/iosched") && told.contains("strict_guarantees = true"),
+        "{told}"
+    );
+    assert_eq!(how_to_have_it("sda", &[], &[]), "Minerva does that by itself in mode enforce");
 }
