@@ -35,6 +35,8 @@ pub fn put_arrays_back(runtime_dir: &Path, sys: &Path) -> Vec<ArrayLeft> {
             let array = Array::of(&assignment.spec.path, sys)?;
             if assignment.spec.kind == Kind::MdCheck && assignment.place.has_check() {
                 end_check(&assignment, &array)?;
+                // One that runs from now on is somebody else's.
+                assignment.place.forget_check();
             }
             array.put_back(&speeds)
         };
@@ -106,7 +108,8 @@ mod tests {
         let root = root.path();
         let (run, sys) = (root.join("run"), root.join("sys"));
         assert_eq!(put_arrays_back(&run, &sys), [], "nothing ever ran");
-        slowed(root, 1, Kind::MdCheck, "check").begin_check().unwrap();
+        let ours = slowed(root, 1, Kind::MdCheck, "check");
+        ours.begin_check().unwrap();
         slowed(root, 2, Kind::MdResync, "resync");
         slowed(root, 3, Kind::MdCheck, "idle");
         fs::remove_file(root.join("md3")).unwrap();
@@ -122,6 +125,7 @@ mod tests {
             assert_eq!((knob(id, "sync_speed_min"), knob(id, "sync_speed_max")), ("system".into(), "5000".into()));
         }
         assert_eq!(knob(1, "sync_action"), "idle", "nobody would hold it back");
+        assert!(!ours.has_check(), "the next one may be somebody else's");
         assert_eq!(knob(4, "sync_action"), "check\n", "it is not ours");
         assert_eq!(knob(2, "sync_action"), "resync\n", "until its end a disk that fails takes data along");
         assert_eq!(put_arrays_back(&run, &sys).len(), 1, "once more only what failed");

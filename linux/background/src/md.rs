@@ -174,8 +174,12 @@ pub(crate) fn check(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
             return Err(WorkError::Refused(why));
         }
     };
-    array.watch(worker, &["check"], || Found { errors, under_way: array.mismatches(), ..before })?;
-    worker.assignment().place.forget_check();
+    let watched = array.watch(worker, &["check"], || Found { errors, under_way: array.mismatches(), ..before });
+    // Also of an array that was stopped meanwhile: a check that is begun when it is there again is somebody else's.
+    if array.action().map_or(true, |action| action != "check") {
+        worker.assignment().place.forget_check();
+    }
+    watched?;
     worker.say(&format!("{} sectors differ between copies", errors + array.mismatches()));
     Ok(())
 }

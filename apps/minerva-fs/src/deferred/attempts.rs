@@ -46,7 +46,8 @@ impl Deferred {
         // Where it cannot be told now it is once the file may move.
         let Ok((tree, _)) = self.tree_of(&row) else { return };
         let Ok(shown) = tree.deferred_attributes(&row.source) else { return };
-        self.files().entry(id).and_modify(|file| file.bytes = shown.blocks * 512);
+        let bytes = shown.blocks * 512;
+        self.files().entry(id).and_modify(|file| (file.bytes, file.occupied_bytes) = (bytes, bytes));
     }
 
     /// Sees to what an earlier attempt left.

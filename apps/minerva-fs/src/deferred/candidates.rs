@@ -55,7 +55,9 @@ impl Moves<'_> {
             };
             let waited = waited(&row, now);
             let may_grow = is_open || waited < TO_OPEN;
-            self.deferred.files().entry(row.id).and_modify(|file| file.bytes = expected(file.bytes, bytes, may_grow));
+            self.deferred.files().entry(row.id).and_modify(|file| {
+                (file.bytes, file.occupied_bytes) = (expected(file.bytes, bytes, may_grow), bytes);
+            });
             found.push(WaitingFile {
                 id: row.id,
                 tenant: row.tenant,

@@ -83,6 +83,8 @@ struct Waiting {
     destination: Destination,
     /// What it is expected to occupy at its place, as far as is known.
     bytes: u64,
+    /// What it occupied in the pool when it was last looked at.
+    occupied_bytes: u64,
     tries: u32,
     not_before: Instant,
     is_link_synced: bool,
@@ -98,6 +100,7 @@ impl Waiting {
             why: "it was asked for just now".to_owned(),
             destination,
             bytes: 0,
+            occupied_bytes: 0,
             tries: 0,
             not_before: Instant::now(),
             is_link_synced: false,

@@ -149,23 +149,27 @@ impl Deferred {
         };
         let pool_of = |row: &Deferral| (row.tenant.clone(), row.pool.clone());
         let files = self.files();
-        let sizes: Vec<_> = files.values().filter(waits).map(|file| (pool_of(&file.row), file.bytes)).collect();
+        let size = |file: &Waiting| (pool_of(&file.row), [file.bytes, file.occupied_bytes]);
+        let sizes: Vec<_> = files.values().filter(waits).map(size).collect();
         drop(files);
         sum_of_pools(sizes, |(tenant, pool)| Some(mount_in(tenants, tenant, pool)?.tree.usage().bytes_max))
     }
 }
 
-/// The sum of how large files are announced to be, by tenant and pool. Whoever asks says what it likes, but what is in a pool is never more
-/// than the pool takes.
-fn sum_of_pools(sizes: Vec<((String, String), u64)>, bytes_max: impl Fn(&(String, String)) -> Option<u64>) -> u64 {
-    let mut sums: BTreeMap<(String, String), u64> = BTreeMap::new();
-    for (pool, bytes) in sizes {
+/// The sum of how large files are expected to be and how large they were found, by tenant and pool. Whoever asks says what it likes, so that
+/// this counts up to what the pool takes. What was found counts in full: files of memory that went to the disk, or a quota that was
+/// lowered since, make it more.
+fn sum_of_pools(sizes: Vec<((String, String), [u64; 2])>, bytes_max: impl Fn(&(String, String)) -> Option<u64>) -> u64 {
+    let mut sums: BTreeMap<(String, String), [u64; 2]> = BTreeMap::new();
+    for (pool, sizes) in sizes {
         let sum = sums.entry(pool).or_default();
-        *sum = sum.saturating_add(bytes);
+        *sum = [0, 1].map(|index| sum[index].saturating_add(sizes[index]));
     }
     // Who is not served has announced nothing since the service began.
-    let capped = sums.into_iter().map(|(pool, sum)| sum.min(bytes_max(&pool).unwrap_or(u64::MAX)));
-    capped.fold(0, u64::saturating_add)
+    let capped = |(pool, [expected, found]): ((String, String), [u64; 2])| {
+        expected.min(bytes_max(&pool).unwrap_or(u64::MAX)).max(found)
+    };
+    sums.into_iter().map(capped).fold(0, u64::saturating_add)
 }
 
 fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: &OsStr) -> Deferral {
@@ -267,15 +271,21 @@ mod tests {
 
     #[test]
     fn what_is_announced_counts_up_to_what_the_pool_takes() {
-        let sum = |announced: &[(&str, &str, u64)]| {
-            let sizes =
-                announced.iter().map(|(tenant, pool, bytes)| (((*tenant).to_owned(), (*pool).to_owned()), *bytes));
+        let sum_of = |sizes: &[(&str, &str, [u64; 2])]| {
+            let sizes = sizes.iter().map(|(tenant, pool, sizes)| (((*tenant).to_owned(), (*pool).to_owned()), *sizes));
             sum_of_pools(sizes.collect(), |(tenant, _)| (tenant != "gone").then_some(100))
+        };
+        let sum = |announced: &[(&str, &str, u64)]| {
+            let sizes: Vec<_> = announced.iter().map(|(tenant, pool, bytes)| (*tenant, *pool, [*bytes, 0])).collect();
+            sum_of(&sizes)
         };
         assert_eq!(sum(&[]), 0);
         assert_eq!(sum(&[("web", "stable", 60), ("web", "temporary", 60), ("other", "stable", 30)]), 150);
         assert_eq!(sum(&[("web", "stable", 60), ("web", "stable", 60), ("other", "stable", 30)]), 130);
         assert_eq!(sum(&[("web", "stable", u64::MAX), ("web", "stable", 1), ("web", "temporary", 1)]), 101);
         assert_eq!(sum(&[("gone", "stable", 120)]), 120);
+        // More than the pool takes was found: much of it has gone to the disk.
+        let found = [("web", "temporary", [90, 90]), ("web", "temporary", [90, 80]), ("web", "temporary", [500, 0])];
+        assert_eq!(sum_of(&found), 170);
     }
 }

@@ -309,11 +309,19 @@ impl Tree {
     }
 
     pub(super) fn do_seek(&self, handle: u64, offset: u64, whence: i32) -> Result<u64> {
-        let data = self.handle(handle)?.node.data().ok_or(Errno::BADF)?;
-        match whence {
-            libc::SEEK_DATA => seek(&*data, SeekFrom::Data(offset)),
-            libc::SEEK_HOLE => seek(&*data, SeekFrom::Hole(offset)),
-            _ => Err(Errno::INVAL),
+        let node = &self.handle(handle)?.node;
+        let mut data = node.data().ok_or(Errno::BADF)?;
+        loop {
+            let done = match whence {
+                libc::SEEK_DATA => seek(&*data, SeekFrom::Data(offset)),
+                libc::SEEK_HOLE => seek(&*data, SeekFrom::Hole(offset)),
+                _ => Err(Errno::INVAL),
+            };
+            match node.data() {
+                // It has gone to the disk since, and what was looked at is empty: the rest would be taken for a hole.
+                Some(now) if !Arc::ptr_eq(&now, &data) => data = now,
+                _ => return done,
+            }
         }
     }
 
