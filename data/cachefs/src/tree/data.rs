@@ -1,4 +1,4 @@
-//! Reading, writing and room for it. Room is reserved before a write and corrected after it by what the file below then occupies.
+//! Opening, writing and room for it. Room is reserved before a write and corrected after it by what the file below then occupies.
 
 use super::{Handle, Tree};
 use crate::account::Account;
@@ -8,7 +8,7 @@ use crate::requests::Operation;
 use rustix::fs::{
     FallocateFlags, FileType, Mode, OFlags, SeekFrom, fallocate, fchmod, fdatasync, fstat, fsync, openat, seek,
 };
-use rustix::io::{Errno, pread, pwrite};
+use rustix::io::{Errno, pwrite};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -151,34 +151,6 @@ impl Tree {
         Ok(Released { node: node.number })
     }
 
-    pub(super) fn do_read(&self, handle: u64, offset: u64, into: &mut [u8]) -> Result<usize> {
-        let handle = self.handle(handle)?;
-        let mut data = handle.node.data().ok_or(Errno::BADF)?;
-        let mut read = 0;
-        while read < into.len() {
-            let at = offset + read as u64;
-            let done = match Self::read_from_memory(&data, &mut into[read..], at) {
-                Err(Errno::AGAIN) => {
-                    let _pass = self.before_read(&handle.node, (into.len() - read) as u64);
-                    pread(&*data, &mut into[read..], at)
-                }
-                done => done,
-            };
-            match done {
-                Ok(0) => match handle.node.data() {
-                    // It has gone to the disk since, and what was read is empty.
-                    Some(now) if !Arc::ptr_eq(&now, &data) => data = now,
-                    _ => break,
-                },
-                Ok(more) => read += more,
-                Err(Errno::INTR) => (),
-                Err(error) => return Err(error),
-            }
-        }
-        self.counters.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
-
     pub(super) fn do_write(&self, handle: u64, offset: u64, bytes: &[u8], origin: WriteOrigin) -> Result<usize> {
         let handle = self.handle(handle)?;
         let node = &handle.node;
@@ -306,23 +278,6 @@ impl Tree {
         let done = fallocate(&*data, mode, offset, length);
         self.settle(node, &mut state, reserved);
         done
-    }
-
-    pub(super) fn do_seek(&self, handle: u64, offset: u64, whence: i32) -> Result<u64> {
-        let node = &self.handle(handle)?.node;
-        let mut data = node.data().ok_or(Errno::BADF)?;
-        loop {
-            let done = match whence {
-                libc::SEEK_DATA => seek(&*data, SeekFrom::Data(offset)),
-                libc::SEEK_HOLE => seek(&*data, SeekFrom::Hole(offset)),
-                _ => Err(Errno::INVAL),
-            };
-            match node.data() {
-                // It has gone to the disk since, and what was looked at is empty: the rest would be taken for a hole.
-                Some(now) if !Arc::ptr_eq(&now, &data) => data = now,
-                _ => return done,
-            }
-        }
     }
 
     pub(super) fn do_copy(&self, from: (u64, u64), to: (u64, u64), length: u64) -> Result<usize> {

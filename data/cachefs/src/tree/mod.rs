@@ -12,6 +12,7 @@ mod moving;
 mod names;
 mod operations;
 mod pacing;
+mod reading;
 mod spilling;
 
 pub use deferred::{DEFERRED, UNITS};
