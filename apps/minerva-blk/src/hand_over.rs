@@ -1,8 +1,9 @@
 //! A running server hands all that it serves over to the next one, `minerva-blk --take-over`, without an error in a guest.
 //!
 //! The conversation, over the control socket: the next server greets; the old one offers each disk with its image and socket open; the
-//! next one judges and opens all that it needs, and says that it is prepared. Only then does the old one stop listening to front ends, and
-//! once it is done with what they said, which it waits for so long, stop serving: it waits for what is at the disks, and tells how to go on with each front end. The next one says that it is ready, the old one that it may go on, and
+//! next one judges and opens all that it needs, and says that it is prepared. Only then does the old one stop listening to front ends. Once
+//! the last of their messages is carried out, it stops serving: it waits for what is at the disks, and tells how to go on with each front
+//! end. The next one says that it is ready, the old one that it may go on, and
 //! ends. Where anything fails before that, the old one goes on.
 
 use crate::host::{Host, Offer};

@@ -1,20 +1,16 @@
 //! Which work may run, slice by slice.
 
+mod quiet;
+
 use minerva_background::{Foreground, Plan, Span, Worklist};
 use minerva_model::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState,
     DeviceId, Effect, FindingKind, Nanos,
 };
+use quiet::QUIET;
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const OTHER_DISK: DeviceId = DeviceId { major: 8, minor: 16 };
-const QUIET: Foreground = Foreground {
-    busy: 0.0,
-    bytes_per_second: 0.0,
-    written_bytes_per_second: 0.0,
-    requests_per_second: 0.0,
-    is_beside_work: false,
-};
 const BUSY: Foreground = Foreground {
     busy: 0.5,
     bytes_per_second: 1e6,

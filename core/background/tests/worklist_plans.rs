@@ -1,20 +1,16 @@
 //! What a disk's plan in force goes by: which file system's space, how near deadlines are, and what came instead of what was expected.
 
+mod quiet;
+
 use minerva_background::{Foreground, Span, Worklist};
 use minerva_model::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport,
     BackgroundSettings, BackgroundState, DeviceId, Effect, FindingKind, Nanos,
 };
+use quiet::QUIET;
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const GIB: u64 = 1 << 30;
-const QUIET: Foreground = Foreground {
-    busy: 0.0,
-    bytes_per_second: 0.0,
-    written_bytes_per_second: 0.0,
-    requests_per_second: 0.0,
-    is_beside_work: false,
-};
 
 fn queue(id: u32, due: Nanos, seconds: f64) -> BackgroundQueue {
     BackgroundQueue {

@@ -14,7 +14,7 @@ pub(crate) async fn made(ask: impl Future<Output = Result<Shown, Status>>) -> Re
     made_in_turn(&PLANS, ask).await
 }
 
-/// Whoever asks again and again waits for himself, also if he does not wait for the answers: what is made is made to its end.
+/// A client that asks again and again waits for its own plans, even if it does not wait for the answers: plans once begun are made to the end.
 async fn made_in_turn(
     plans: &'static Semaphore,
     ask: impl Future<Output = Result<Shown, Status>>,
@@ -43,7 +43,7 @@ mod tests {
     static PLANS: Semaphore = Semaphore::const_new(1);
 
     #[test]
-    fn who_goes_before_his_plans_are_made_has_them_made_all_the_same_before_the_next() {
+    fn plans_of_a_client_that_has_gone_are_made_to_the_end_before_the_next() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
             let (go_on, may_go_on) = channel::<()>();

@@ -243,6 +243,7 @@ fn lock(file: &File, path: &Path, is_read_only: bool, deadline: Instant) -> Resu
         match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
             Ok(_) => return Ok(()),
             Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) if Instant::now() < deadline => {
+                // The kernel waits for such a lock without an end, or not at all.
                 std::thread::sleep(LOCK_STEP);
             }
             Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => {

@@ -4,7 +4,7 @@
 //! the front end shares and can change at any moment, as it can fill the counter. The kernel itself adds to a counter without waiting, and
 //! so it does when a job of its asynchronous I/O is done that names the counter. The job here is one that is done at once: to wait for a counter
 //! that is always ready. It costs some 300 ns more than a write. Writes that are told not to wait (`RWF_NOWAIT`) are refused for
-//! counters, and io_uring's look at the flag first and write then (docs/adr/0078).
+//! counters, and those of io_uring look at the flag first and write then, so that it can change in between (docs/adr/0078).
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;

@@ -61,6 +61,7 @@ fn park_beside_a_stop(bench: &Bench, stopping: &mut Client, neighbour: &mut Clie
     let server = bench.server.as_ref().unwrap();
     let (parked, base) = std::thread::scope(|scope| {
         let stop = scope.spawn(|| stopping.stop_ring(0));
+        // The message has come by then, and the stop has not ended: it waits for its turn for a second.
         std::thread::sleep(Duration::from_millis(200));
         let parked = server.park(Duration::from_millis(100));
         assert_eq!(neighbour.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);

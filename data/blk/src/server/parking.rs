@@ -26,7 +26,7 @@ pub(super) struct Parking {
     state: Mutex<State>,
     changed: Condvar,
     /// Readable while the thread is to do anything but serve.
-    word: OwnedFd,
+    called: OwnedFd,
 }
 
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ struct State {
 
 impl Parking {
     pub(super) fn new() -> io::Result<Self> {
-        let word = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { state: Mutex::default(), changed: Condvar::new(), word })
+        let called = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self { state: Mutex::default(), changed: Condvar::new(), called })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -52,8 +52,8 @@ impl Parking {
         state.wanted = wanted;
         // Either fails only where it is so already.
         let _ = match wanted {
-            Wanted::Serve => rustix::io::read(&self.word, &mut [0u8; 8]),
-            Wanted::Park | Wanted::Leave => rustix::io::write(&self.word, &1u64.to_ne_bytes()),
+            Wanted::Serve => rustix::io::read(&self.called, &mut [0u8; 8]),
+            Wanted::Park | Wanted::Leave => rustix::io::write(&self.called, &1u64.to_ne_bytes()),
         };
         self.changed.notify_all();
     }
@@ -86,6 +86,6 @@ impl Parking {
 
 impl AsFd for Parking {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.word.as_fd()
+        self.called.as_fd()
     }
 }
