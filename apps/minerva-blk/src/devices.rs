@@ -4,7 +4,7 @@ use crate::admission;
 use crate::physical::HostDisk;
 use crate::placement;
 use crate::protection::DeviceProtection;
-use minerva_blk::{PhysicalDisk, TransferKind};
+use minerva_blk::{PhysicalDisk, RequestLog, TransferKind};
 use minerva_blocksched::BuildOptions;
 use minerva_config::{BlkDeviceSettings, DEVICE_OTHER};
 use minerva_model::{DeviceId, DiskSettings, ServedDevice};
@@ -74,7 +74,7 @@ impl Devices {
         let model = admission::model(settings.model.as_deref(), is_rotational)?;
         let cpus: Vec<u16> = settings.cpus.map(|cpus| cpus.numbers().collect()).unwrap_or_default();
         placement::check(&host.name, &cpus)?;
-        let request_log = self.request_logs.as_ref().map(|folder| folder.join(format!("{}.csv", host.name)));
+        let request_log = self.request_log(&host.name);
         let physical = PhysicalDisk {
             name: host.name,
             scheduler: settings.scheduler,
@@ -90,5 +90,21 @@ impl Devices {
         let protection = DeviceProtection::default();
         self.devices.push(Device { physical, number: host.number, model, protection });
         Ok(self.devices.len() - 1)
+    }
+
+    /// The log of a device's requests. Once the server has confined itself none can be made, and that is no reason not to serve.
+    fn request_log(&self, name: &str) -> Option<RequestLog> {
+        let path = self.request_logs.as_ref()?.join(format!("{name}.csv"));
+        match RequestLog::create(&path) {
+            Ok(log) => Some(log),
+            Err(error) => {
+                eprintln!(
+                    "minerva-blk: requests on {name} are not logged, as {} cannot be made: {error}; a server that is started anew logs those on \
+                     all disks of this host that it serves then",
+                    path.display()
+                );
+                None
+            }
+        }
     }
 }

@@ -53,6 +53,13 @@ pub(crate) const fn heeds_weights(scheduler: SchedulerName) -> bool {
     }
 }
 
+/// Why a weight is refused on such a device, and what to do `for_what`.
+pub(crate) fn ignores_weights(scheduler: SchedulerName, device: &str, for_what: &str) -> String {
+    format!(
+        "the scheduler `{scheduler}` of {device} ignores weights; set `scheduler` of `devices.{device}` to `bfq`, `sfq` or `mclock` {for_what}"
+    )
+}
+
 /// What a server is told of a disk, whose weight `minervad` multiplies by `share` hundredths; an error where its scheduler would not keep it.
 pub(crate) fn terms_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> anyhow::Result<VmTerms> {
     Ok(VmTerms {

@@ -10,11 +10,11 @@ use crate::host::{Host, Offer};
 use crate::suspended::Suspended;
 use anyhow::{Context, bail, ensure};
 use minerva_blk::frame;
-use minerva_blk::{FrontEndState, Image};
+use minerva_blk::{FrontEndState, Image, ReservedSocket};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,11 +27,14 @@ const PARK_PATIENCE: Duration = Duration::from_secs(10);
 /// Guests wait meanwhile.
 const READY_PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the old server begins with; the control socket comes with it.
+/// What the old server begins with; the sockets that it reserved come with it, and behind them the control socket.
 #[derive(Debug, Serialize, Deserialize)]
 struct Hello {
     process: u32,
     disks: usize,
+    /// Where those are that it reserved for disks that it does not serve yet. Older servers tell of none.
+    #[serde(default)]
+    reserved: Vec<PathBuf>,
 }
 
 /// What the next server says.
@@ -55,6 +58,9 @@ struct Left {
 /// That the next server may go on.
 #[derive(Debug, Serialize, Deserialize)]
 struct Go;
+
+/// Each disk that is offered, with its image and its socket.
+pub(crate) type Offers = Vec<(Offer, Arc<Image>, UnixListener)>;
 
 /// What the next server has got.
 pub(crate) struct Taken {
@@ -126,8 +132,14 @@ fn end(failed: &anyhow::Error, error: &anyhow::Error) -> ! {
 /// Shows the next server all that is served, and waits until it is prepared. Nobody notices.
 fn offer(stream: &UnixStream, serving: &Host, control: &UnixListener) -> anyhow::Result<()> {
     stream.set_read_timeout(Some(PREPARE_PATIENCE)).context("failed to set a time limit")?;
-    let offers = serving.offers();
-    send(stream, &Hello { process: std::process::id(), disks: offers.len() }, &[control.as_fd()])?;
+    let (offers, reserved) = (serving.offers(), serving.reserved());
+    let hello = Hello {
+        process: std::process::id(),
+        disks: offers.len(),
+        reserved: reserved.iter().map(|socket| socket.path().to_owned()).collect(),
+    };
+    let sockets = reserved.into_iter().map(AsFd::as_fd).chain([control.as_fd()]);
+    send(stream, &hello, &sockets.collect::<Vec<_>>())?;
     for (offer, image, listener) in &offers {
         send(stream, offer, &[image.as_fd(), *listener])?;
     }
@@ -155,11 +167,11 @@ fn tell(stream: &UnixStream, suspended: &Suspended, suspended_ns: u64) -> anyhow
     Ok(())
 }
 
-/// Asks the server that listens at `control` for all that it serves, as far as nobody notices. `prepare` opens what this process needs
-/// to serve it, and gives up what it needs no more.
+/// Asks the server that listens at `control` for all that it serves, as far as nobody notices. `prepare` makes of that, and of the sockets that
+/// are reserved, what this process serves.
 pub(crate) fn take(
     control: &Path,
-    prepare: impl FnOnce(Vec<(Offer, Arc<Image>, UnixListener)>) -> anyhow::Result<Suspended>,
+    prepare: impl FnOnce(Offers, Vec<ReservedSocket>) -> anyhow::Result<Suspended>,
 ) -> anyhow::Result<Taken> {
     let nobody = || format!("no server runs at {}: start `minerva-blk` without `--take-over`", control.display());
     let connection = UnixStream::connect(control).with_context(nobody)?;
@@ -168,10 +180,11 @@ pub(crate) fn take(
                                         greeting",
     )?;
     connection.set_read_timeout(Some(PREPARE_PATIENCE)).context("failed to set a time limit")?;
-    let (Hello { process, disks }, mut descriptors) =
+    let (Hello { process, disks, reserved }, mut descriptors) =
         receive(&connection).context("the server does not hand over: it refuses, or is older than this")?;
     let control = descriptors.pop().context("the server sent no control socket")?;
-    let prepared = offered(&connection, disks).and_then(prepare);
+    let reserved = descriptors.into_iter().zip(reserved).map(|(socket, path)| ReservedSocket::of(socket, path));
+    let prepared = offered(&connection, disks).and_then(|offers| prepare(offers, reserved.collect()));
     let suspended = prepared.inspect_err(|error| {
         // It goes on either way.
         let _ = send(&connection, &Said::Refused(format!("{error:#}")), &[]);
@@ -179,7 +192,7 @@ pub(crate) fn take(
     Ok(Taken { suspended, control: UnixListener::from(control), connection, old: process })
 }
 
-fn offered(connection: &UnixStream, disks: usize) -> anyhow::Result<Vec<(Offer, Arc<Image>, UnixListener)>> {
+fn offered(connection: &UnixStream, disks: usize) -> anyhow::Result<Offers> {
     let mut offers = Vec::with_capacity(disks);
     for _ in 0..disks {
         let (offer, descriptors): (Offer, _) = receive(connection)?;

@@ -6,11 +6,11 @@ mod contracts;
 pub(crate) use adding::OpenedDisk;
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, heeds_weights, terms_of, told};
+use crate::disk::{NEUTRAL, heeds_weights, ignores_weights, terms_of, told};
 use crate::privileges::Identity;
 use crate::refused::Refused;
 use anyhow::{Context, bail};
-use minerva_blk::{Image, PhysicalDisk, Server, ServerError};
+use minerva_blk::{Image, PhysicalDisk, ReservedSocket, Server, ServerError};
 use minerva_model::{
     ControlRequest, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
     WaitCounters,
@@ -35,13 +35,15 @@ pub(crate) struct Hosted {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub(crate) settings: DiskSettings,
-    pub(crate) share: u32,
+    /// As its guest knows it; older servers do not tell it.
+    #[serde(default)]
+    pub(crate) length_bytes: Option<u64>,
 }
 
 impl Offer {
     /// Its image, open and locked by the server that offers it.
     pub(crate) fn image(&self, file: OwnedFd) -> anyhow::Result<Image> {
-        adding::image_of(&self.settings, file)
+        adding::image_of(&self.settings, file, self.length_bytes)
     }
 }
 
@@ -99,9 +101,15 @@ impl Host {
     pub(crate) fn offers(&self) -> Vec<(Offer, &Image, BorrowedFd<'_>)> {
         let offer = |(name, hosted): (&String, &Hosted)| {
             let (image, listener) = self.server.offered(name)?;
-            Some((Offer { settings: hosted.settings.clone(), share: hosted.share }, image, listener))
+            let length_bytes = Some(image.geometry().sectors * minerva_blk::request::SECTOR_BYTES);
+            Some((Offer { settings: hosted.settings.clone(), length_bytes }, image, listener))
         };
         self.disks.iter().filter_map(offer).collect()
+    }
+
+    /// The sockets of disks that are tried again, for the next server: another could not take their places if it then came to nothing.
+    pub(crate) fn reserved(&self) -> Vec<&ReservedSocket> {
+        self.refused.iter().filter_map(Refused::socket).collect()
     }
 
     /// Lets no front end change anything any more; see [`Server::park`].
@@ -118,11 +126,6 @@ impl Host {
     /// Disks of the operator's file that are not served.
     pub(crate) fn refused_mut(&mut self) -> &mut Vec<Refused> {
         &mut self.refused
-    }
-
-    /// Whether there is such a disk.
-    pub(crate) fn serves(&self, name: &str) -> bool {
-        self.disks.contains_key(name)
     }
 
     /// Ends, with a line for each disk.
@@ -142,10 +145,7 @@ impl Host {
         let PhysicalDisk { name, scheduler, .. } = &self.devices.devices[hosted.physical].physical;
         // What is neutral is as if nobody had set it: an undo is never refused.
         if share != NEUTRAL && !heeds_weights(*scheduler) {
-            return ServerAnswer::Refused(format!(
-                "the scheduler `{scheduler}` of {name} ignores weights; set `scheduler` of `devices.{name}` to `bfq`, `sfq` or \
-                 `mclock` to have the disk steered"
-            ));
+            return ServerAnswer::Refused(ignores_weights(*scheduler, name, "to have the disk steered"));
         }
         match self.apply(&request.disk, |hosted| hosted.share = share) {
             Ok(()) => ServerAnswer::Holds(share.to_string()),

@@ -7,9 +7,10 @@ use crate::disk::{NEUTRAL, heeds_weights, settings_of, tell_failure, tell_hang_u
 use crate::physical::host_disk;
 use crate::refused::{self, Refused, WaitingDisk};
 use anyhow::{Context, bail};
-use minerva_blk::{Image, ImageError, ImageOptions, ReservedSocket, UnlockedImage, VmDisk};
+use minerva_blk::{Image, ImageError, ImageOptions, ReservedSocket, ServerError, UnlockedImage, VmDisk};
 use minerva_config::VmDiskSettings;
 use minerva_model::DiskSettings;
+use std::collections::BTreeMap;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,35 +134,51 @@ impl Plan {
 
     /// Listens for the front end of each disk, in the order of the disks; refuses those whose socket cannot be had.
     pub(crate) fn listen(&mut self) -> Vec<UnixListener> {
-        let (mut listeners, mut failed) = (Vec::new(), Vec::new());
+        let listeners = self.open_each(minerva_blk::listen);
+        self.reserve_waiting(ReservedSocket::new);
+        listeners
+    }
+
+    /// The same of a server that takes over, with the sockets that the one before had reserved: it needs those still where nothing comes of that,
+    /// and until then nobody is let wait.
+    pub(crate) fn reserve(&mut self, reserved: Vec<ReservedSocket>) -> Vec<ReservedSocket> {
+        let with_place = |socket: ReservedSocket| (socket.path().to_owned(), socket);
+        let mut reserved: BTreeMap<PathBuf, ReservedSocket> = reserved.into_iter().map(with_place).collect();
+        let mut open = |path: &Path| reserved.remove(path).map_or_else(|| ReservedSocket::new(path), Ok);
+        let sockets = self.open_each(&mut open);
+        self.reserve_waiting(open);
+        sockets
+    }
+
+    fn open_each<S>(&mut self, mut open: impl FnMut(&Path) -> Result<S, ServerError>) -> Vec<S> {
+        let (mut opened, mut failed) = (Vec::new(), Vec::new());
         for planned in &self.disks {
-            match minerva_blk::listen(&planned.disk.socket) {
-                Ok(listener) => listeners.push(listener),
+            match open(&planned.disk.socket) {
+                Ok(socket) => opened.push(socket),
                 Err(error) => failed.push((planned.disk.name.clone(), anyhow::Error::from(error))),
             }
         }
         failed.iter().for_each(|(name, error)| self.remove(name, error));
-        self.reserve();
-        listeners
+        opened
     }
 
     /// Makes the sockets of disks that are tried again: later nobody here could.
-    fn reserve(&mut self) {
+    fn reserve_waiting(&mut self, mut open: impl FnMut(&Path) -> Result<ReservedSocket, ServerError>) {
         for refused in &mut self.refused {
             let Some(disk) = refused.waiting() else { continue };
             let socket = Path::new(&disk.settings.socket);
-            match make_folder(socket).and_then(|()| Ok(ReservedSocket::new(socket)?)) {
-                Ok(reserved) => disk.socket = Some(reserved),
+            match make_folder(socket).and_then(|()| Ok(open(socket)?)) {
+                Ok(reserved) => refused.reserve(reserved),
                 Err(error) => refused.give_up(&error),
             }
         }
     }
 
     /// Every socket that was made.
-    pub(crate) fn sockets(&mut self) -> Vec<PathBuf> {
-        let served = self.disks.iter().map(|planned| planned.disk.socket.clone());
-        let waiting = self.refused.iter_mut().filter_map(Refused::waiting);
-        served.chain(waiting.map(|disk| PathBuf::from(&disk.settings.socket))).collect()
+    pub(crate) fn sockets(&self) -> Vec<PathBuf> {
+        let served = self.disks.iter().map(|planned| planned.disk.socket.as_path());
+        let waiting = self.refused.iter().filter_map(Refused::socket).map(ReservedSocket::path);
+        served.chain(waiting).map(Path::to_owned).collect()
     }
 
     fn remove(&mut self, name: &str, error: &anyhow::Error) {

@@ -7,6 +7,9 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+const STAYS_ROOT: &str = "the server stays root, as `server.user` is not set: it is confined all the same, but can remove files, and \
+     read them where the kernel has no Landlock; set `user = \"minerva-blk\"` below `[server]`";
+
 /// Who the server becomes, and who may connect: looked up before anything is opened.
 pub(crate) struct Identity {
     user: Option<User>,
@@ -71,9 +74,15 @@ impl Identity {
         Ok(())
     }
 
-    /// Becomes the user, for good. What is open stays so.
+    /// Becomes the user, for good. What is open stays so. Where the file names none, root stays root, and the log says what that means.
     pub(crate) fn become_user(&self) -> anyhow::Result<()> {
-        let Some(user) = self.user.as_ref().filter(|_| geteuid().is_root()) else { return Ok(()) };
+        if !geteuid().is_root() {
+            return Ok(());
+        }
+        let Some(user) = &self.user else {
+            eprintln!("minerva-blk: {STAYS_ROOT}");
+            return Ok(());
+        };
         setgroups(&[user.gid]).context("failed to leave root's groups")?;
         setgid(user.gid).context("failed to leave root's group")?;
         setuid(user.uid).context("failed to leave root")?;

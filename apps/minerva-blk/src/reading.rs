@@ -1,5 +1,5 @@
 //! Which files the process may open once it serves, by Landlock where the kernel has it: `/sys`, which says what disk an image lies on, and
-//! the disk models that the operator's file names. Nothing is opened to be written but logs of requests, and nothing is made.
+//! the disk models that the operator's file names. Nothing is opened to be written, and nothing is made.
 //!
 //! The filter of system calls (`confinement`) sees flags and no paths, and nothing of what io_uring is told to open; this rule goes by the
 //! file, however it is opened. It binds the thread that sets it and those that it starts, so it is set before there are others.
@@ -17,13 +17,13 @@ fn handled() -> BitFlags<AccessFs> {
 }
 
 /// From now on, for this thread and those that it starts; whether the kernel sees to it.
-pub(crate) fn limit<'a>(models: impl Iterator<Item = &'a str>, request_logs: Option<&Path>) -> anyhow::Result<bool> {
-    let rules = rules(models, request_logs).context("failed to make the rules of files")?;
+pub(crate) fn limit<'a>(models: impl Iterator<Item = &'a str>) -> anyhow::Result<bool> {
+    let rules = rules(models).context("failed to make the rules of files")?;
     let status = rules.restrict_self().context("failed to set the rules of files")?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
 
-fn rules<'a>(models: impl Iterator<Item = &'a str>, request_logs: Option<&Path>) -> anyhow::Result<RulesetCreated> {
+fn rules<'a>(models: impl Iterator<Item = &'a str>) -> anyhow::Result<RulesetCreated> {
     let mut rules = Ruleset::default().handle_access(handled())?.create()?;
     let mut allow = |path: &Path, access: BitFlags<AccessFs>| -> anyhow::Result<()> {
         match PathFd::new(path) {
@@ -39,9 +39,6 @@ fn rules<'a>(models: impl Iterator<Item = &'a str>, request_logs: Option<&Path>)
     allow(Path::new("/sys"), AccessFs::ReadFile | AccessFs::ReadDir)?;
     for model in models.filter(|model| model.contains('/')) {
         allow(Path::new(model), AccessFs::ReadFile.into())?;
-    }
-    if let Some(folder) = request_logs {
-        allow(folder, AccessFs::WriteFile | AccessFs::MakeReg)?;
     }
     Ok(rules)
 }
@@ -66,7 +63,7 @@ mod tests {
             let folder = Path::new(&folder);
             let [model, image] = ["model.toml", "image.raw"].map(|name| folder.join(name));
             let models = [model.to_str().unwrap(), "sata-ssd", "/nowhere/model.toml"];
-            if !limit(models.into_iter(), Some(&folder.join("logs"))).unwrap() {
+            if !limit(models.into_iter()).unwrap() {
                 return println!("limited\nskipped: needs a kernel with Landlock");
             }
             let judge = move || {
@@ -74,13 +71,11 @@ mod tests {
                 assert!(is_refused(&image) && is_refused(Path::new("/proc/self/maps")), "other files");
                 assert!(std::fs::read_dir(image.parent().unwrap()).is_err(), "a folder");
                 assert!(File::create(image.with_file_name("new")).is_err(), "a new file");
-                assert!(File::create(image.with_file_name("logs").join("sda.csv")).is_ok());
             };
             std::thread::spawn(judge).join().unwrap();
             return println!("limited");
         }
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("logs")).unwrap();
         for name in ["model.toml", "image.raw"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }

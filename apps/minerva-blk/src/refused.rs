@@ -12,8 +12,6 @@ const STEP_MAX: Duration = Duration::from_secs(60);
 pub(crate) struct WaitingDisk {
     pub(crate) settings: DiskSettings,
     pub(crate) image: UnlockedImage,
-    /// Where its front end will connect; none as long as the server starts.
-    pub(crate) socket: Option<ReservedSocket>,
     step: Duration,
 }
 
@@ -22,6 +20,8 @@ pub(crate) struct Refused {
     pub(crate) name: String,
     why: String,
     retry: Retry,
+    /// Where the front end of one that is tried again will connect; none as long as the server starts.
+    socket: Option<ReservedSocket>,
 }
 
 enum Retry {
@@ -33,17 +33,9 @@ enum Retry {
 }
 
 impl WaitingDisk {
-    /// Removes the socket that was made for it.
-    pub(crate) fn forget(self) {
-        if self.socket.is_some() {
-            // It may be gone already, or only root may.
-            let _ = std::fs::remove_file(&self.settings.socket);
-        }
-    }
-
     /// Of an image that is locked.
     pub(crate) fn new(settings: DiskSettings, image: UnlockedImage) -> Self {
-        Self { settings, image, socket: None, step: STEP_FIRST }
+        Self { settings, image, step: STEP_FIRST }
     }
 }
 
@@ -51,7 +43,7 @@ impl Refused {
     /// For this reason; tried again where there is something to try.
     pub(crate) fn new(name: &str, error: &anyhow::Error, waiting: Option<WaitingDisk>) -> Self {
         let retry = waiting.map_or(Retry::Never, |disk| Retry::At(Instant::now() + disk.step, Box::new(disk)));
-        Self { name: name.to_owned(), why: format!("{error:#}"), retry }
+        Self { name: name.to_owned(), why: format!("{error:#}"), retry, socket: None }
     }
 
     /// As operators are told.
@@ -66,11 +58,26 @@ impl Refused {
     }
 
     /// What is tried again.
-    pub(crate) fn waiting(&mut self) -> Option<&mut WaitingDisk> {
-        match &mut self.retry {
+    pub(crate) fn waiting(&self) -> Option<&WaitingDisk> {
+        match &self.retry {
             Retry::At(_, disk) => Some(disk),
             Retry::Never | Retry::Running => None,
         }
+    }
+
+    /// Keeps its socket.
+    pub(crate) fn reserve(&mut self, socket: ReservedSocket) {
+        self.socket = Some(socket);
+    }
+
+    /// Where its front end will connect.
+    pub(crate) fn socket(&self) -> Option<&ReservedSocket> {
+        self.socket.as_ref()
+    }
+
+    /// It is served now.
+    pub(crate) fn take_socket(&mut self) -> Option<ReservedSocket> {
+        self.socket.take()
     }
 
     /// When it is tried again.
@@ -100,14 +107,15 @@ impl Refused {
 
     /// Nobody wants it any more: its socket goes, if it has one.
     pub(crate) fn forget(self) {
-        if let Retry::At(_, disk) = self.retry {
-            disk.forget();
+        if let Some(socket) = self.socket {
+            // It may be gone already, or only root may.
+            let _ = std::fs::remove_file(socket.path());
         }
     }
 
     /// It was tried, and cannot be served for another reason.
     pub(crate) fn give_up(&mut self, error: &anyhow::Error) {
-        (self.why, self.retry) = (format!("{error:#}"), Retry::Never);
+        (self.why, self.retry, self.socket) = (format!("{error:#}"), Retry::Never, None);
     }
 }
 

@@ -49,13 +49,7 @@ pub(crate) fn start(host: Arc<Mutex<Option<Host>>>) -> anyhow::Result<()> {
 fn tried(host: &mut Host, waiting: WaitingDisk, image: Result<Image, ImageError>) {
     let name = waiting.settings.name.clone();
     // Operators may have added it meanwhile, or removed it.
-    let is_served = host.serves(&name);
-    let Some(refused) = host.refused_mut().iter_mut().find(|disk| disk.name == name) else {
-        if !is_served {
-            waiting.forget();
-        }
-        return;
-    };
+    let Some(refused) = host.refused_mut().iter_mut().find(|disk| disk.name == name) else { return };
     let served = match image {
         Err(ImageError::Locked { .. }) => return refused.wait_longer(waiting),
         Err(error) => Err(error.into()),

@@ -68,7 +68,7 @@ pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<
         0 => format!("{} disks are served", plan.disks.len()),
         refused => format!("{} disks are served, {refused} are refused", plan.disks.len()),
     };
-    limit_reading(&config, request_logs)?;
+    limit_reading(&config)?;
     let listening = ListeningHost::new(plan, listeners, About::of(path, &identity))?;
     identity.own(&sockets)?;
     identity.become_user()?;
@@ -87,20 +87,21 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
     let identity = Identity::find(&config.server)?;
     let (about, devices) = (About::of(path, &identity), Devices::new(config.devices.clone(), None));
     let mut sockets = Vec::new();
-    let taken = hand_over::take(&config.server.control, |offers| {
+    let taken = hand_over::take(&config.server.control, |offers, reserved| {
         let names: BTreeSet<String> = offers.iter().map(|(offer, ..)| offer.settings.name.clone()).collect();
         let new = config.disks.iter().filter(|(name, _)| !names.contains(*name));
         Ok(Suspended::offered(offers, devices, about)?.take_new(|devices, served| {
             // Nobody waits for a lock: what is locked is tried again.
             let mut plan = plan::open(devices, new, Instant::now(), served);
-            let listeners;
-            (listeners, sockets) = listen(&mut plan);
-            (plan, listeners)
+            prepare_folders(&mut plan);
+            let reserved = plan.reserve(reserved);
+            sockets = plan.sockets();
+            (plan, reserved)
         }))
     })?;
     identity.own(&sockets)?;
     // Everything is open: what takes time is done before guests wait.
-    limit_reading(&config, None)?;
+    limit_reading(&config)?;
     identity.become_user()?;
     confinement::confine()?;
     let (host, control, told) = taken.go_on()?;
@@ -113,10 +114,10 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
 }
 
 /// From here on no file is opened but those that serving needs, where the kernel has Landlock.
-fn limit_reading(config: &BlkConfig, request_logs: Option<&Path>) -> anyhow::Result<()> {
+fn limit_reading(config: &BlkConfig) -> anyhow::Result<()> {
     let models = config.devices.values().filter_map(|device| device.model.as_deref());
     // A kernel without it is no reason not to serve.
-    reading::limit(models, request_logs).map(drop)
+    reading::limit(models).map(drop)
 }
 
 /// Until when locks of images are waited for.
@@ -126,10 +127,15 @@ fn locks_until() -> Instant {
 
 /// Listens for the front end of each disk that can be served; refuses those whose socket cannot be had. All sockets that were made.
 fn listen(plan: &mut Plan) -> (Vec<UnixListener>, Vec<PathBuf>) {
-    plan.check_each(|disk| plan::make_folder(&disk.socket));
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(SOCKET_MASK));
+    prepare_folders(plan);
     let listeners = plan.listen();
     (listeners, plan.sockets())
+}
+
+/// What comes before sockets are made.
+fn prepare_folders(plan: &mut Plan) {
+    plan.check_each(|disk| plan::make_folder(&disk.socket));
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(SOCKET_MASK));
 }
 
 /// What the process does first of all; the signals that end it.

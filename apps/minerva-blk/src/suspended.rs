@@ -1,13 +1,13 @@
 //! All that was served, between two servers.
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, heeds_weights, tell_failure, tell_hang_up, terms_of};
+use crate::disk::{NEUTRAL, tell_failure, tell_hang_up, terms_of};
 use crate::host::{About, Host, Hosted, Offer, Parts};
 use crate::physical::host_disk;
 use crate::plan::{Plan, Planned};
 use crate::refused::Refused;
 use anyhow::Context;
-use minerva_blk::{Image, Resumption, SuspendedDisk, VmDisk};
+use minerva_blk::{Image, ReservedSocket, Resumption, Server, SuspendedDisk, VmDisk};
 use minerva_model::DiskSettings;
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixListener;
@@ -23,8 +23,11 @@ pub(crate) struct Suspended {
     pub(crate) refused: Vec<Refused>,
     pub(crate) left: Vec<SuspendedDisk>,
     /// Disks that the server before did not serve.
-    new: Vec<SuspendedDisk>,
+    new: Vec<NewDisk>,
 }
+
+/// A disk, and where its front end will be listened for.
+type NewDisk = (VmDisk, ReservedSocket);
 
 /// The same, with workers that wait for the word.
 pub(crate) struct Resuming {
@@ -33,12 +36,15 @@ pub(crate) struct Resuming {
     disks: BTreeMap<String, Hosted>,
     refused: Vec<Refused>,
     resumption: Resumption,
+    new: Vec<NewDisk>,
 }
 
 impl Suspended {
     /// Leaves everything as it is, in the order of [`Host::offers`].
     pub(crate) fn of(host: Host) -> Self {
-        let Parts { about, devices, disks, refused, server } = host.into_parts();
+        let Parts { about, devices, mut disks, refused, server } = host.into_parts();
+        // To `minervad` whoever goes on is another server, which holds nothing of what this one was told.
+        disks.values_mut().for_each(|hosted| hosted.share = NEUTRAL);
         let mut left = server.suspend();
         left.sort_by(|one, other| one.name.cmp(&other.name));
         Self { about, devices, disks, refused, left, new: Vec::new() }
@@ -51,15 +57,13 @@ impl Suspended {
         about: About,
     ) -> anyhow::Result<Self> {
         let (mut disks, mut left) = (BTreeMap::new(), Vec::new());
-        for (Offer { settings, share }, image, listener) in offers {
+        for (Offer { settings, .. }, image, listener) in offers {
             let name = settings.name.clone();
             let physical = devices.place(host_disk(image.device()))?;
             let scheduler = devices.devices[physical].physical.scheduler;
-            // One that has no effect any more is not said to be in force.
-            let share = if heeds_weights(scheduler) { share } else { NEUTRAL };
-            terms_of(&settings.terms, scheduler, share).with_context(|| format!("disk `{name}`"))?;
+            terms_of(&settings.terms, scheduler, NEUTRAL).with_context(|| format!("disk `{name}`"))?;
             left.push(SuspendedDisk::new(name.clone(), image, listener));
-            disks.insert(name, Hosted { settings, physical, share });
+            disks.insert(name, Hosted { settings, physical, share: NEUTRAL });
         }
         Ok(Self { about, devices, disks, refused: Vec::new(), left, new: Vec::new() })
     }
@@ -67,14 +71,15 @@ impl Suspended {
     /// Takes what the operator's file has besides: `plan` makes it of the devices and of the disks that are there, each with its device.
     pub(crate) fn take_new(
         mut self,
-        plan: impl FnOnce(Devices, &[(usize, &DiskSettings)]) -> (Plan, Vec<UnixListener>),
+        plan: impl FnOnce(Devices, &[(usize, &DiskSettings)]) -> (Plan, Vec<ReservedSocket>),
     ) -> Self {
         let served: Vec<_> = self.disks.values().map(|hosted| (hosted.physical, &hosted.settings)).collect();
-        let (Plan { devices, disks, refused }, listeners) = plan(self.devices, &served);
+        let (Plan { devices, disks, refused }, sockets) = plan(self.devices, &served);
         (self.devices, self.refused) = (devices, refused);
-        for (Planned { settings, disk, .. }, listener) in disks.into_iter().zip(listeners) {
-            self.new.push(SuspendedDisk::new(disk.name.clone(), disk.image, listener));
-            self.disks.insert(disk.name, Hosted { settings, physical: disk.physical, share: NEUTRAL });
+        for (Planned { settings, disk, .. }, socket) in disks.into_iter().zip(sockets) {
+            let hosted = Hosted { settings, physical: disk.physical, share: NEUTRAL };
+            self.disks.insert(disk.name.clone(), hosted);
+            self.new.push((disk, socket));
         }
         self
     }
@@ -99,7 +104,7 @@ impl Suspended {
         let Self { about, devices, disks, refused, left, new } = self;
         let physical: Vec<_> = devices.devices.iter().map(|device| device.physical.clone()).collect();
         let mut resumption = Resumption::prepare(&physical).context("failed to start")?;
-        for suspended in left.into_iter().chain(new) {
+        for suspended in left {
             let hosted = disks.get(&suspended.name).context("an unknown disk")?;
             let settings = &hosted.settings;
             let scheduler = physical[hosted.physical].scheduler;
@@ -115,7 +120,7 @@ impl Suspended {
             };
             resumption.add(disk, suspended)?;
         }
-        Ok(Resuming { about, devices, disks, refused, resumption })
+        Ok(Resuming { about, devices, disks, refused, resumption, new })
     }
 
     /// Serves again.
@@ -127,8 +132,22 @@ impl Suspended {
 impl Resuming {
     /// Serves.
     pub(crate) fn go_on(self) -> anyhow::Result<Host> {
-        let Self { about, devices, disks, refused, resumption } = self;
-        let server = resumption.go_on().context("failed to start")?;
+        let Self { about, devices, mut disks, mut refused, resumption, new } = self;
+        let mut server = resumption.go_on().context("failed to start")?;
+        for (disk, socket) in new {
+            let name = disk.name.clone();
+            // The server before has ended: those that it served are served on, whatever becomes of this one.
+            if let Err(error) = serve_new(&mut server, disk, socket) {
+                eprintln!("minerva-blk: disk `{name}`: {error:#}");
+                disks.remove(&name);
+                refused.push(Refused::new(&name, &error, None));
+            }
+        }
         Ok(Host::new(Parts { about, devices, disks, refused, server }))
     }
+}
+
+fn serve_new(server: &mut Server, disk: VmDisk, socket: ReservedSocket) -> anyhow::Result<()> {
+    let listener = socket.listen()?;
+    Ok(server.add(disk, Some(listener))?)
 }

@@ -1,7 +1,10 @@
 //! The image or block device behind a VM disk: opened once, locked, and measured.
 
+mod facts;
+
 use crate::error::ImageError;
 use crate::request::{Geometry, SECTOR_BYTES};
+use facts::{alignment, is_of_others, other_format};
 use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl};
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Seek, SeekFrom};
@@ -17,9 +20,6 @@ pub const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const LOCK_STEP: Duration = Duration::from_millis(20);
 /// A guest's blocks are no larger: its file system could not be mounted.
 const BLOCK_BYTES_MAX: u32 = 4096;
-/// Formats that are not raw, by their first bytes: a guest would see their headers as its disk.
-const FORMATS: [(&[u8], &str); 4] =
-    [(b"QFI\xfb", "qcow2"), (b"KDMV", "VMDK"), (b"vhdxfile", "VHDX"), (b"QED\0", "QED")];
 
 /// How an image is to be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,7 @@ pub struct Image {
     /// Its length now.
     sectors: AtomicU64,
     is_file: bool,
+    may_hang: bool,
     /// What addresses of buffers must be multiples of; 1 through the page cache.
     memory_alignment: usize,
     /// The device it is or lies on, as `stat` tells it.
@@ -69,10 +70,22 @@ impl Image {
 
     /// Locks one that somebody else opened, as `options` say, and who is no longer root cannot; `path` is for people only.
     pub fn of(file: File, path: &Path, options: ImageOptions) -> Result<Self, ImageError> {
-        Self::locked(file, path, options, Instant::now() + LOCK_PATIENCE)
+        Self::locked(file, path, options, Instant::now() + LOCK_PATIENCE, None)
     }
 
-    fn locked(mut file: File, path: &Path, options: ImageOptions, deadline: Instant) -> Result<Self, ImageError> {
+    /// The same of one that another server serves, as a disk of so many bytes. What its guest wrote there, and that somebody made the file
+    /// shorter, is no reason to serve it no more.
+    pub fn taken_over(file: File, path: &Path, options: ImageOptions, length_bytes: u64) -> Result<Self, ImageError> {
+        Self::locked(file, path, options, Instant::now() + LOCK_PATIENCE, Some(length_bytes))
+    }
+
+    fn locked(
+        mut file: File,
+        path: &Path,
+        options: ImageOptions,
+        deadline: Instant,
+        told_bytes: Option<u64>,
+    ) -> Result<Self, ImageError> {
         let failed = |source| ImageError::Open { path: path.to_owned(), source };
         let metadata = file.metadata().map_err(failed)?;
         let kind = metadata.file_type();
@@ -84,14 +97,7 @@ impl Image {
             return Err(refused(path, why, "open it with `minerva-ctl disk add`, which does both"));
         }
         lock(&file, path, options.is_read_only, deadline)?;
-        let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
-        if length == 0 || !length.is_multiple_of(SECTOR_BYTES) {
-            let remedy = "make it a multiple of 512 bytes: `truncate --size=%4096 IMAGE`";
-            return Err(refused(path, format!("{length} bytes long, which is not a whole number of sectors"), remedy));
-        }
-        if let Some(format) = other_format(&file) {
-            return Err(refused(path, format!("a {format} image"), "convert it: `qemu-img convert -O raw IMAGE NEW`"));
-        }
+        let length = told_bytes.map_or_else(|| judged_length(&mut file, path), Ok)?;
         let (block_bytes, memory_alignment) = if options.is_direct { alignment(&file) } else { (512, 1) };
         if block_bytes > BLOCK_BYTES_MAX || !length.is_multiple_of(u64::from(block_bytes)) {
             let why = format!("its disk has blocks of {block_bytes} bytes, and its length is not a multiple of that");
@@ -100,8 +106,9 @@ impl Image {
         let geometry = Geometry { sectors: length / SECTOR_BYTES, block_bytes, is_read_only: options.is_read_only };
         let device = if kind.is_block_device() { metadata.rdev() } else { metadata.dev() };
         let sectors = AtomicU64::new(geometry.sectors);
-        let path = path.to_owned();
-        Ok(Self { file, path, geometry, sectors, memory_alignment, device, is_file: kind.is_file() })
+        let (path, is_file) = (path.to_owned(), kind.is_file());
+        let may_hang = is_file && is_of_others(&file, device);
+        Ok(Self { file, path, geometry, sectors, memory_alignment, device, is_file, may_hang })
     }
 
     /// Makes it longer: a file to `bytes`, or as long as it has become; a block device as long as it has become. How long it is
@@ -146,6 +153,11 @@ impl Image {
 
     pub(crate) fn is_block_device(&self) -> bool {
         !self.is_file
+    }
+
+    /// Whether another process or another host answers for it, and may not.
+    pub(crate) fn may_hang(&self) -> bool {
+        self.may_hang
     }
 
     /// Whether its file has no name any more: it ends with the last one who has it open. As far as the kernel knows without asking a server:
@@ -217,7 +229,7 @@ impl UnlockedImage {
     pub fn lock(&self, deadline: Instant) -> Result<Image, ImageError> {
         // The same open file: the lock goes with whichever of the two is closed last.
         let failed = |source| ImageError::Open { path: self.path.clone(), source };
-        Image::locked(self.file.try_clone().map_err(failed)?, &self.path, self.options, deadline)
+        Image::locked(self.file.try_clone().map_err(failed)?, &self.path, self.options, deadline, None)
     }
 }
 
@@ -254,23 +266,20 @@ fn lock(file: &File, path: &Path, is_read_only: bool, deadline: Instant) -> Resu
     }
 }
 
-/// What direct I/O asks of offsets and of addresses, as the kernel says it (since 6.1); else what every disk takes.
-fn alignment(file: &File) -> (u32, usize) {
-    let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::from_bits_retain(libc::STATX_DIOALIGN));
-    let told = facts.ok().filter(|facts| facts.stx_mask & libc::STATX_DIOALIGN != 0);
-    match told.map(|facts| (facts.stx_dio_offset_align, facts.stx_dio_mem_align)) {
-        Some((offset, memory)) if offset > 0 && memory > 0 => (offset.max(512), memory as usize),
-        _ => (512, 512),
+/// How long a new image is, and that it is a raw one.
+fn judged_length(file: &mut File, path: &Path) -> Result<u64, ImageError> {
+    let failed = |source| ImageError::Open { path: path.to_owned(), source };
+    let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
+    if length == 0 || !length.is_multiple_of(SECTOR_BYTES) {
+        let remedy = "make it a multiple of 512 bytes: `truncate --size=%4096 IMAGE`";
+        return Err(refused(path, format!("{length} bytes long, which is not a whole number of sectors"), remedy));
     }
-}
-
-fn other_format(file: &File) -> Option<&'static str> {
-    /// Aligned as direct I/O may ask.
-    #[repr(align(4096))]
-    struct Block([u8; 4096]);
-    let mut first = Block([0; 4096]);
-    let read = rustix::io::pread(file, &mut first.0[..], 0).ok()?;
-    FORMATS.iter().find(|(magic, _)| first.0[..read].starts_with(magic)).map(|(_, name)| *name)
+    match other_format(file) {
+        Some(format) => {
+            Err(refused(path, format!("a {format} image"), "convert it: `qemu-img convert -O raw IMAGE NEW`"))
+        }
+        None => Ok(length),
+    }
 }
 
 fn judge_kind(kind: FileType, path: &Path) -> Result<(), ImageError> {
@@ -351,6 +360,21 @@ mod tests {
         assert!(why.contains("not opened as"), "{why}");
         let both = File::options().read(true).write(true).open(&path).unwrap();
         assert_eq!(Image::of(both, &path, OPTIONS).unwrap().geometry().sectors, 2048);
+    }
+
+    /// Otherwise a guest could keep the server of all guests from being replaced.
+    #[test]
+    fn what_a_guest_wrote_and_that_its_file_became_shorter_is_no_reason_against_an_image_in_service() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk");
+        for (bytes, length) in [(&b"QFI\xfb"[..], 1 << 20), (b"", 1000), (b"", 0)] {
+            std::fs::write(&path, bytes).unwrap();
+            let file = File::options().read(true).write(true).open(&path).unwrap();
+            file.set_len(length).unwrap();
+            assert!(Image::of(file.try_clone().unwrap(), &path, OPTIONS).is_err(), "a new one of {length} bytes");
+            let image = Image::taken_over(file, &path, OPTIONS, 1 << 20).unwrap();
+            assert_eq!(image.geometry().sectors, 2048);
+        }
     }
 
     fn libc_read_lock() -> libc::flock {

@@ -54,4 +54,4 @@ pub use server::{
     listen,
 };
 pub use transfer::TransferKind;
-pub use worker::{DiskCounters, DiskMeasures, VmTerms};
+pub use worker::{DiskCounters, DiskMeasures, RequestLog, VmTerms};

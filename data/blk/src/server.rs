@@ -15,25 +15,26 @@ use crate::failure::TellFailure;
 use crate::image::Image;
 use crate::session::{Attachment, RestoredConnection, SuspendedConnection};
 use crate::transfer::TransferKind;
-use crate::worker::{self, Command, DiskCounters, NewDisk, QUEUES_MAX, VmTerms, WorkerHandle, WorkerOptions};
+use crate::worker::{
+    self, Command, DiskCounters, DiskMeasures, NewDisk, QUEUES_MAX, RequestLog, VmTerms, WorkerHandle, WorkerOptions,
+};
 use front_end::Shared;
 use minerva_blocksched::{BuildOptions, SchedulerName};
 use minerva_model::Nanos;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
-use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// Front ends that may wait at a socket.
 const BACKLOG: i32 = 128;
 
 /// A disk of this host, on which VM disks lie.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct PhysicalDisk {
     /// For the names of threads.
     pub name: String,
@@ -48,7 +49,7 @@ pub struct PhysicalDisk {
     /// Processors on which its threads run; none for all.
     pub cpus: Vec<u16>,
     /// Where each request that is done gets a line, with what it asked for and when; none as a rule.
-    pub request_log: Option<PathBuf>,
+    pub request_log: Option<RequestLog>,
 }
 
 /// A disk of a guest.
@@ -85,6 +86,8 @@ struct Served {
     shared: Arc<Shared>,
     thread: JoinHandle<Option<SuspendedConnection>>,
     counters: Arc<DiskCounters>,
+    /// As its worker told last.
+    measures: Mutex<DiskMeasures>,
 }
 
 /// A server that listens and serves nobody yet: in between a process can give up what serving does not take. What it gave up later
@@ -160,7 +163,16 @@ impl Server {
             move || shared.accept_all(&attachment, restored)
         };
         let thread = thread.spawn(run).map_err(ServerError::system("start a thread"))?;
-        self.disks.push(Served { name: disk.name, socket: disk.socket, attachment, shared, thread, counters });
+        let measures = Mutex::default();
+        self.disks.push(Served {
+            name: disk.name,
+            socket: disk.socket,
+            attachment,
+            shared,
+            thread,
+            counters,
+            measures,
+        });
         Ok(())
     }
 
@@ -191,9 +203,7 @@ impl Server {
 fn start_worker(disk: &PhysicalDisk) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
     let PhysicalDisk { name, scheduler, build, transfer, poll_max, cpus, request_log } = disk;
     let options = WorkerOptions { scheduler: *scheduler, disk: *build, transfer: *transfer, poll_max: *poll_max };
-    let log = request_log.as_deref().map(File::create).transpose();
-    let log = log.map_err(ServerError::system("make the log of requests"))?;
-    placement::start_on(cpus, || worker::start(name, options, log))
+    placement::start_on(cpus, || worker::start(name, options, request_log.as_ref()))
 }
 
 /// A socket of our own at `path`. One that a killed server left is removed; one at which somebody listens is not, nor a file of another
@@ -226,12 +236,28 @@ impl ReservedSocket {
         }
     }
 
+    /// One that another process made at `path`.
+    pub fn of(socket: OwnedFd, path: PathBuf) -> Self {
+        Self { socket, path }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// From now on who connects waits to be served.
     pub fn listen(self) -> Result<UnixListener, ServerError> {
         match rustix::net::listen(&self.socket, BACKLOG) {
             Ok(()) => Ok(self.socket.into()),
             Err(error) => Err(ServerError::Listen { path: self.path, source: error.into() }),
         }
+    }
+}
+
+impl AsFd for ReservedSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -17,7 +17,7 @@ use rings::RingConfig;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::fs::File;
 use std::sync::Arc;
-pub(crate) use suspended::{ConnectionState, RestoredConnection, SuspendedConnection};
+pub(crate) use suspended::{ConnectionState, Restored, RestoredConnection, SuspendedConnection};
 use vhost::vhost_user::message::{VhostUserInflight, VhostUserMemoryRegion, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Error, Result};
 

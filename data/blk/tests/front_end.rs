@@ -9,14 +9,18 @@ use minerva_blk::{ServerError, TransferKind};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{SealFlags, fcntl_add_seals};
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
-use std::os::unix::net::UnixStream;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::{Duration, Instant};
 use vhost::VhostBackend;
-use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures};
+use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserInflight, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
+use vm_memory::{GuestMemoryBackend, GuestMemoryRegion};
 
 /// `VHOST_USER_GET_FEATURES` of version 1, without anything behind it.
 const GET_FEATURES: [u8; 12] = [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
@@ -209,4 +213,54 @@ fn a_guest_that_fills_its_counter_and_lets_it_wait_holds_up_nobody() {
     // Lets the server end, whatever comes of this.
     call.read().unwrap();
     assert_eq!(answer.expect("the neighbour is served").status, 0);
+}
+
+/// It could be of a file system that hangs, and whoever closes it waits then.
+#[test]
+fn a_channel_that_is_no_unix_stream_socket_is_refused() {
+    let network = TcpListener::bind("127.0.0.1:0").unwrap();
+    for (what, channel) in [
+        ("a file", OwnedFd::from(tempfile::tempfile().unwrap())),
+        ("a counter", eventfd(0, EventfdFlags::empty()).unwrap()),
+        ("datagrams", UnixDatagram::unbound().unwrap().into()),
+        ("a network", TcpStream::connect(network.local_addr().unwrap()).unwrap().into()),
+    ] {
+        let bench = Bench::one(1);
+        let mut client = Client::connect(&bench.socket(0), ClientOptions { has_channel: true, ..Default::default() });
+        // Nobody waits for an answer of one that is hung up on.
+        let _ = client.frontend().set_backend_request_fd(&channel.as_raw_fd());
+        wait_for_reason(&bench, "no Unix stream socket");
+        drop(client);
+        judge(&bench);
+        println!("{what}: refused");
+    }
+}
+
+/// Where the region of what is under way has the size of a queue (vhost-user protocol).
+const AT_QUEUE_SIZE: u64 = 10;
+
+/// Otherwise a guest's front end would end the server of all guests, or keep it from being replaced.
+#[test]
+fn a_front_end_that_cannot_be_served_any_more_costs_a_hand_over_its_own_connection_only() {
+    for (has_sealed, why) in [(true, "the guest's memory cannot be mapped"), (false, "wrote to the region")] {
+        let folder = Bench::folder();
+        let disks = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
+        let mut bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, disks);
+        let options = ClientOptions { has_inflight: false, ..ClientOptions::default() };
+        let [mut hostile, mut honest] = [0, 1].map(|number| Client::connect(&bench.socket(number), options));
+        if has_sealed {
+            let region = hostile.memory().iter().next().unwrap();
+            fcntl_add_seals(region.file_offset().unwrap().file(), SealFlags::FUTURE_WRITE).unwrap();
+        } else {
+            let region = VhostUserInflight::new(0, 0, 1, 128);
+            let (about, file) = hostile.frontend().get_inflight_fd(&region).unwrap();
+            hostile.frontend().set_inflight_fd(&about, file.as_raw_fd()).unwrap();
+            file.write_all_at(&64u16.to_le_bytes(), AT_QUEUE_SIZE).unwrap();
+        }
+        bench.hand_over(SchedulerName::Noop);
+        wait_for_reason(&bench, why);
+        assert_eq!(honest.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0, "over the same connection");
+        drop(hostile);
+        judge(&bench);
+    }
 }

@@ -5,8 +5,9 @@
 mod common;
 
 use common::{Bench, IMAGE_BYTES, PATIENCE, disk};
-use minerva_blk::{ImageOptions, TransferKind};
+use minerva_blk::{ImageOptions, Server, TransferKind};
 use minerva_blocksched::SchedulerName;
+use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,6 +16,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+use vhost::vhost_user::VhostUserFrontend;
 
 /// Requests of `include/uapi/linux/fuse.h`.
 const FORGET: u32 = 2;
@@ -96,27 +100,114 @@ fn attributes() -> Vec<u8> {
     bytes
 }
 
+fn can_hang() -> bool {
+    let can = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
+    if !can {
+        println!("skipped: needs root and /dev/fuse for a file system that hangs");
+    }
+    can
+}
+
+/// What the server says, if it says it in time; it is the bench's again once `hanging` has ended.
+fn ask<T: Send + 'static>(
+    bench: &mut Bench,
+    hanging: Hanging,
+    question: impl FnOnce(&mut Server) -> T + Send + 'static,
+) -> Option<T> {
+    let mut server = bench.server.take().unwrap();
+    let (tell, told) = channel();
+    let asking = std::thread::spawn(move || {
+        let _ = tell.send(question(&mut server));
+        server
+    });
+    let told = told.recv_timeout(PATIENCE);
+    drop(hanging);
+    bench.server = asking.join().ok();
+    told.ok()
+}
+
 /// The daemon asks of all disks in each slice, and nobody changes a disk meanwhile.
 #[test]
 fn how_a_disk_is_doing_is_told_though_its_images_file_system_hangs() {
-    if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-        return println!("skipped: needs root and /dev/fuse for a file system that hangs");
+    if !can_hang() {
+        return;
     }
     let folder = Bench::folder();
     let mut first = disk(&folder.path().join("disk0"));
     first.options = ImageOptions { is_read_only: false, is_direct: false };
     let hanging = Hanging::mount(&first.image);
     let mut bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, vec![first]);
-    let server = bench.server.take().unwrap();
     hanging.hangs.store(true, Ordering::Relaxed);
-    let (tell, told) = std::sync::mpsc::channel();
-    let asking = std::thread::spawn(move || {
-        let length = server.measure("disk0").map(|(_, measures, length)| (length, measures.figures.image_removed));
-        let _ = tell.send(length);
-        server
+    let told = ask(&mut bench, hanging, |server| {
+        server.measure("disk0").map(|(_, measures, length)| (length, measures.figures.image_removed))
     });
-    let told = told.recv_timeout(PATIENCE);
-    drop(hanging);
-    bench.server = asking.join().ok();
     assert_eq!(told.expect("it waits for the file system"), Some((IMAGE_BYTES, None)));
+}
+
+/// With a request of its guest under way: the guest waits, and nobody else, be it a guest or who asks, sets and removes.
+#[test]
+fn a_guest_whose_images_file_system_hangs_waits_alone() {
+    if !can_hang() {
+        return;
+    }
+    let folder = Bench::folder();
+    let mut disks: Vec<_> = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
+    disks[0].options = ImageOptions { is_read_only: false, is_direct: false };
+    let hanging = Hanging::mount(&disks[0].image);
+    let mut bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, disks);
+    let [mut waiting, mut neighbour] =
+        [0, 1].map(|number| Client::connect(&bench.socket(number), ClientOptions::default()));
+    hanging.hangs.store(true, Ordering::Relaxed);
+    // Behind what the kernel has read of it already.
+    for (sector, what) in [(8192, kind::IN), (8200, kind::OUT)] {
+        waiting.rings[0].submit(&Request::new(what, sector, 4096));
+    }
+    waiting.rings[0].kick();
+    let told = ask(&mut bench, hanging, move |server| {
+        let begun = Instant::now();
+        while server.measure("disk0").is_some_and(|(_, measures, _)| measures.under_way < 2) {
+            assert!(begun.elapsed() < PATIENCE, "the guest's requests are not taken");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let ring = &mut neighbour.rings[0];
+        ring.submit(&Request::new(kind::IN, 0, 4096));
+        ring.kick();
+        let status = ring.wait(PATIENCE).map(|answer| answer.status);
+        let terms = common::terms(Default::default(), None);
+        (status, server.set_terms("disk0", terms), server.remove("disk0"), server.measure("disk0").is_none())
+    });
+    assert_eq!(told, Some((Some(0), true, true, true)));
+}
+
+/// Whoever closes its file waits.
+#[test]
+fn a_front_end_that_gives_a_file_that_hangs_for_a_channel_holds_up_its_own_disk_only() {
+    if !can_hang() {
+        return;
+    }
+    let folder = Bench::folder();
+    let place = folder.path().join("file");
+    let disks = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
+    std::fs::write(&place, "").unwrap();
+    let hanging = Hanging::mount(&place);
+    let file = File::open(&place).unwrap();
+    let mut bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, disks);
+    let [mut client, mut neighbour] = [0, 1].map(|number| {
+        Client::connect(&bench.socket(number), ClientOptions { has_channel: true, ..ClientOptions::default() })
+    });
+    hanging.hangs.store(true, Ordering::Relaxed);
+    client.frontend().set_hdr_flags(vhost::vhost_user::message::VhostUserHeaderFlag::empty());
+    for _ in 0..2 {
+        // The second one may find it hung up already.
+        let _ = client.frontend().set_backend_request_fd(&file.as_raw_fd());
+    }
+    let told = ask(&mut bench, hanging, move |server| {
+        let begun = Instant::now();
+        while server.hang_up("disk0").is_none() && begun.elapsed() < Duration::from_millis(500) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        (server.front_end("disk1").is_some(), neighbour.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status)
+    });
+    drop(file);
+    assert_eq!(told, Some((true, 0)), "it waits for the file system");
 }

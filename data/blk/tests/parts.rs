@@ -7,7 +7,7 @@ mod common;
 
 use common::{Bench, IMAGE_BYTES, TestDisk, disk, physical, terms};
 use minerva_blk::request::{PART_BYTES_MAX, REQUEST_BYTES_MAX};
-use minerva_blk::{PhysicalDisk, TransferKind};
+use minerva_blk::{PhysicalDisk, RequestLog, TransferKind};
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
 use minerva_vhost_client::{Client, ClientOptions, ClientRing, Request, kind};
 use std::os::unix::fs::FileExt;
@@ -138,7 +138,7 @@ fn a_disk_that_is_being_stopped_has_few_requests_at_the_disk_at_once() {
     let log = folder.path().join("log");
     let build = BuildOptions::for_disk(false, 4);
     let physical = PhysicalDisk {
-        request_log: Some(log.clone()),
+        request_log: Some(RequestLog::create(&log).unwrap()),
         ..physical("drained", SchedulerName::Mclock, build, TransferKind::Uring)
     };
     let mut bench = Bench::start_on(folder, physical, vec![disk]);

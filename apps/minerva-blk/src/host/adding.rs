@@ -3,7 +3,7 @@
 use super::{Host, Hosted};
 use crate::disk::NEUTRAL;
 use crate::plan::planned;
-use crate::refused::WaitingDisk;
+use crate::refused::{Refused, WaitingDisk};
 use anyhow::{Context, bail};
 use minerva_blk::{Image, ImageOptions};
 use minerva_config::{VM_DISK_NAME_FORM, is_vm_disk_name};
@@ -27,14 +27,18 @@ impl OpenedDisk {
     pub(crate) fn lock(settings: &DiskSettings, opened: Vec<OwnedFd>) -> anyhow::Result<Self> {
         let [image, listener] = <[OwnedFd; 2]>::try_from(opened)
             .map_err(|opened| anyhow::anyhow!("an open image and a socket are needed, and {} came", opened.len()))?;
-        Ok(Self { image: image_of(settings, image)?, listener: UnixListener::from(listener) })
+        Ok(Self { image: image_of(settings, image, None)?, listener: UnixListener::from(listener) })
     }
 }
 
-/// Locks an image that another process opened.
-pub(super) fn image_of(settings: &DiskSettings, file: OwnedFd) -> anyhow::Result<Image> {
+/// Locks an image that another process opened, and serves as so many bytes, if it does.
+pub(super) fn image_of(settings: &DiskSettings, file: OwnedFd, served_bytes: Option<u64>) -> anyhow::Result<Image> {
     let options = ImageOptions { is_read_only: settings.read_only, is_direct: settings.direct };
-    Ok(Image::of(File::from(file), Path::new(&settings.image), options)?)
+    let (file, path) = (File::from(file), Path::new(&settings.image));
+    Ok(match served_bytes {
+        Some(bytes) => Image::taken_over(file, path, options, bytes)?,
+        None => Image::of(file, path, options)?,
+    })
 }
 
 impl Host {
@@ -62,7 +66,9 @@ impl Host {
 
     /// Serves a disk that waited for the lock of its image.
     pub(crate) fn serve_waiting(&mut self, disk: WaitingDisk, image: Image) -> anyhow::Result<()> {
-        let socket = disk.socket.context("it has no socket; add it with `minerva-ctl disk add`")?;
+        let refused = self.refused.iter_mut().find(|refused| refused.name == disk.settings.name);
+        let socket = refused.and_then(Refused::take_socket);
+        let socket = socket.context("it has no socket; add it with `minerva-ctl disk add`")?;
         self.serve(disk.settings, image, socket.listen()?)
     }
 

@@ -2,7 +2,7 @@
 
 use super::Host;
 use crate::devices::Device;
-use crate::disk::terms_of;
+use crate::disk::{NEUTRAL, heeds_weights, ignores_weights, terms_of};
 use crate::physical::host_disk;
 use anyhow::bail;
 use minerva_model::{DiskChange, DiskSettings, Protection};
@@ -22,6 +22,10 @@ impl Host {
         let settings = DiskSettings { terms, ..hosted.settings.clone() };
         // What is refused leaves everything as it was.
         let (physical, device) = (hosted.physical, &self.devices.devices[hosted.physical]);
+        let (scheduler, is_new) = (device.physical.scheduler, terms.weight != hosted.settings.terms.weight);
+        if is_new && terms.weight != NEUTRAL && !heeds_weights(scheduler) {
+            bail!(ignores_weights(scheduler, &device.physical.name, "to give the disk a weight"));
+        }
         terms_of(&terms, device.physical.scheduler, hosted.share)?;
         self.admit(physical, &settings)?;
         let (name_of_device, before) = (&device.physical.name, Some(&hosted.settings.terms));

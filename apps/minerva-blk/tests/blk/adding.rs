@@ -111,5 +111,12 @@ fn a_weight_that_the_scheduler_ignores_is_refused_with_the_reason() {
             answer => assert_eq!((answer, heeds), (holds("400"), true), "{scheduler}"),
         }
         assert_eq!(say("set weight vm1 100"), holds("100"), "{scheduler}");
+        let set = |weight: &str| operator.disk(&["set", "vm1", "--runtime", "--weight", weight]);
+        let (output, reason) = (set("300"), format!("the scheduler `{scheduler}` of {device} ignores weights"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.success(), said.contains(&reason)), (heeds, !heeds), "{scheduler}: {said}");
+        let weight = operator.folder.report().disks[0].settings.terms.weight;
+        assert_eq!(weight, if heeds { 300 } else { 100 }, "{scheduler}");
+        assert!(set("100").status.success(), "{scheduler}");
     }
 }

@@ -101,4 +101,19 @@ fn it_serves_without_root_and_ends_when_told() {
     let (is_content, said) = serving.terminate();
     assert!(is_content, "{said}");
     assert!(said.contains("vm1: 1 requests, 4096 bytes, 0 tagged, 0 failed, 0 refused"), "{said}");
+    assert!(!said.contains("stays root"), "{said}");
+}
+
+#[test]
+fn started_by_root_without_a_user_it_says_that_it_stays_root() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: needs root");
+    }
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let serving = place.serve();
+    let mut client = Client::connect(&place.socket(), ClientOptions::default());
+    assert_eq!(client.rings[0].ask(&Request::new(kind::OUT, 8, 4096)).status, 0);
+    let (is_content, said) = serving.terminate();
+    assert!(is_content && said.contains("the server stays root, as `server.user` is not set"), "{said}");
 }

@@ -2,12 +2,17 @@
 
 use crate::load::{Load, PATIENCE};
 use crate::pause::print_longest;
-use crate::server_folder::{ServerFolder, Serving, program};
+use crate::server_folder::{IMAGE_BYTES, ServerFolder, Serving, program};
 use minerva_blk::frame;
-use minerva_vhost_client::{Request, kind};
+use minerva_linux_actuate::ask_server;
+use minerva_model::{ControlRequest, DiskSettings, ServerAnswer};
+use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
-use std::io::{Read, Write};
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -119,6 +124,105 @@ fn a_hand_over_that_comes_to_nothing_leaves_the_guests_where_they_were() {
     assert!(nobody.contains("start `minerva-blk` without `--take-over`"), "{nobody}");
 }
 
+/// Whoever is offered one disk, and has not said yet that it is prepared.
+fn next_of_one(place: &ServerFolder) -> UnixStream {
+    let mut next = UnixStream::connect(place.control()).unwrap();
+    next.set_read_timeout(Some(PATIENCE)).unwrap();
+    next.write_all(b"take-over 1\n").unwrap();
+    let (_hello, _) = frame::receive(&next).unwrap();
+    let (_offer, _) = frame::receive(&next).unwrap();
+    next
+}
+
+/// A hand-over that comes to nothing when nobody is served any more.
+fn fail_late(place: &ServerFolder) {
+    let next = next_of_one(place);
+    frame::send(&next, b"\"Prepared\"", &[]).unwrap();
+    let (_left, _) = frame::receive(&next).unwrap();
+}
+
+/// What `minervad` says to the server, and its answer.
+fn say(place: &ServerFolder, line: &str) -> ServerAnswer {
+    let mut stream = UnixStream::connect(place.control()).unwrap();
+    writeln!(stream, "{line}").unwrap();
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    answer.trim_end().parse().unwrap()
+}
+
+/// To `minervad` whoever goes on is another server, which holds nothing of what the one before was told: it would never undo that.
+#[test]
+fn what_minervad_set_ends_with_a_hand_over_whatever_comes_of_it() {
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let first = place.serve();
+    let mut client = Client::connect(&place.socket(), ClientOptions::default());
+    let holds = |weight: &str| ServerAnswer::Holds(weight.to_owned());
+    assert_eq!(say(&place, "set weight vm1 400"), holds("400"));
+    let before = place.report();
+    fail_late(&place);
+    assert_eq!(say(&place, "get weight vm1"), holds("100"), "the same process");
+    assert_ne!(place.report().began, before.began, "which `minervad` takes for another");
+    assert_eq!(say(&place, "set weight vm1 400"), holds("400"));
+    let next = take_over(&place);
+    assert!(ended(first).0);
+    assert_eq!(say(&place, "get weight vm1"), holds("100"), "the next");
+    assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
+    drop(next);
+}
+
+/// A guest could otherwise keep the server of all guests from being replaced, by four bytes.
+#[test]
+fn a_guest_whose_disk_looks_like_another_format_or_became_shorter_is_handed_over() {
+    for (bytes, length) in [(&b"QFI\xfb"[..], IMAGE_BYTES), (b"KDMV", IMAGE_BYTES), (b"", 1000), (b"", 0)] {
+        let place = ServerFolder::new();
+        place.write("direct = false", "");
+        let first = place.serve();
+        let mut client = Client::connect(&place.socket(), ClientOptions::default());
+        let image = File::options().write(true).open(place.image()).unwrap();
+        image.write_all_at(bytes, 0).unwrap();
+        image.set_len(length).unwrap();
+        let next = take_over(&place);
+        let (is_content, said) = ended(first);
+        assert!(is_content && said.contains("serves the disks now"), "{said}");
+        assert_eq!(client.rings[0].ask(&Request::new(kind::OUT, 64, 4096)).status, 0);
+        assert_eq!(client.config(8), (IMAGE_BYTES / 512).to_le_bytes(), "as long as its guest knows it");
+        drop(next);
+    }
+}
+
+/// What serves can make no files.
+#[test]
+fn a_server_that_logs_requests_goes_on_after_a_hand_over_that_failed_and_takes_disks_on_other_devices() {
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let logs = place.folder.path().join("logs");
+    std::fs::create_dir(&logs).unwrap();
+    let serving = place.serve_with(&["--log-requests", &logs.display().to_string()]);
+    let mut client = Client::connect(&place.socket(), ClientOptions::default());
+    assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
+    fail_late(&place);
+    assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 64, 4096)).status, 0);
+    let elsewhere = tempfile::Builder::new().prefix("minerva-test-blk-").tempfile_in("/dev/shm").unwrap();
+    elsewhere.as_file().set_len(IMAGE_BYTES).unwrap();
+    let vm1 = place.report().disks.remove(0).settings;
+    let (image, socket) = (elsewhere.path().display().to_string(), place.socket_of(2));
+    let disk = DiskSettings { name: "vm2".to_owned(), image, socket: socket.display().to_string(), ..vm1 };
+    let listener = UnixListener::bind(&socket).unwrap();
+    let opened = [elsewhere.as_file().as_fd(), listener.as_fd()];
+    let added = ask_server(&place.control(), &ControlRequest::Add { disk }, &opened, PATIENCE).unwrap();
+    assert!(matches!(added, ServerAnswer::Holds(_)), "{added}");
+    let devices: Vec<String> = place.report().devices.into_iter().map(|device| device.name).collect();
+    let (is_content, said) = serving.terminate();
+    assert!(is_content, "{said}");
+    let log = std::fs::read_to_string(logs.join(format!("{}.csv", devices[0]))).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    assert!(lines.len() == 3 && lines.iter().filter(|line| line.starts_with("disk,")).count() == 1, "{log}");
+    if let [_, other] = &devices[..] {
+        assert!(said.contains(&format!("requests on {other} are not logged")), "{said}");
+    }
+}
+
 /// It would serve nobody, and the service manager would start no other.
 #[test]
 fn a_server_that_can_neither_hand_over_nor_go_on_ends() {
@@ -126,11 +230,7 @@ fn a_server_that_can_neither_hand_over_nor_go_on_ends() {
     place.write("direct = false", "");
     let mut serving = place.serve();
     let load = Load::new(&place);
-    let mut next = UnixStream::connect(place.runtime_dir().join("servers/blk")).unwrap();
-    next.set_read_timeout(Some(PATIENCE)).unwrap();
-    next.write_all(b"take-over 1\n").unwrap();
-    let (_hello, _) = frame::receive(&next).unwrap();
-    let (_offer, _) = frame::receive(&next).unwrap();
+    let next = next_of_one(&place);
     // From here on it can open nothing, as it would to go on.
     let none = Rlimit { current: Some(3), maximum: Some(3) };
     prlimit(Some(Pid::from_child(&serving.0)), Resource::Nofile, none).unwrap();

@@ -2,13 +2,14 @@
 
 use crate::hand_over::{ended, take_over};
 use crate::server_folder::{IMAGE_BYTES, ServerFolder};
-use minerva_blk::{Image, ImageOptions};
+use minerva_blk::{Image, ImageOptions, frame};
 use minerva_model::{CONTROL_VERSION, ControlRequest, ServerAnswer, ServerReport};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -110,6 +111,57 @@ fn disks_that_are_new_in_the_file_are_served_by_the_server_that_takes_over() {
     assert!(is_served(&locked.2));
     let (is_content, said) = next.terminate();
     assert!(is_content && said.contains("and serves 1 more"), "{said}");
+}
+
+/// Hands on between the server of `place` and whoever takes over at `control`, until that is prepared, and then leaves both.
+fn stand_between(place: &ServerFolder, control: &Path) {
+    let listener = UnixListener::bind(control).unwrap();
+    let server = UnixStream::connect(place.control()).unwrap();
+    (&server).write_all(b"take-over 1\n").unwrap();
+    let (next, _) = listener.accept().unwrap();
+    let mut greeting = [0; 12];
+    (&next).read_exact(&mut greeting).unwrap();
+    // Its greeting, and the one disk that is served.
+    for _ in 0..2 {
+        let (text, descriptors) = frame::receive(&server).unwrap();
+        let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        frame::send(&next, &text, &borrowed).unwrap();
+    }
+    let (prepared, _) = frame::receive(&next).unwrap();
+    assert_eq!(prepared, b"\"Prepared\"");
+}
+
+/// The next server must not put sockets of its own where the one before needs those that it has, and finds them in either case.
+#[test]
+fn a_disk_that_waits_for_its_lock_is_reached_after_a_hand_over_and_after_one_that_failed() {
+    for fails in [true, false] {
+        let place = ServerFolder::new();
+        place.write("direct = false", "");
+        let (lines, image, socket) = table(&place, "locked");
+        let text = std::fs::read_to_string(place.config()).unwrap() + "\n" + &lines;
+        std::fs::write(place.config(), &text).unwrap();
+        let holder = lock(&image);
+        let mut serving = place.serve();
+        until("the server says what it waits for", || report(&place).is_some_and(|told| told.refused.len() == 1));
+        if fails {
+            let control = place.folder.path().join("between");
+            let other = text.replace(&format!("{:?}", place.control()), &format!("{control:?}"));
+            std::thread::scope(|scope| {
+                scope.spawn(|| stand_between(&place, &control));
+                until("somebody stands between", || control.exists());
+                std::fs::write(place.config(), other).unwrap();
+                let (is_content, said) = ended(take_over(&place));
+                assert!(!is_content, "{said}");
+            });
+        } else {
+            let next = take_over(&place);
+            assert!(ended(std::mem::replace(&mut serving, next)).0);
+        }
+        drop(holder);
+        until("the locked one", || report(&place).is_some_and(|told| told.disks.len() == 2));
+        assert!(is_served(&socket), "fails: {fails}");
+        drop(serving);
+    }
 }
 
 #[test]

@@ -55,6 +55,11 @@ impl ServerFolder {
         self.folder.path().join("run")
     }
 
+    /// Where the server is asked.
+    pub(crate) fn control(&self) -> PathBuf {
+        self.runtime_dir().join("servers/blk")
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         Command::new(program()).arg("--config").arg(self.config()).args(arguments).output().unwrap()
     }
@@ -77,15 +82,18 @@ impl ServerFolder {
 
     /// What the server says of itself and its disks.
     pub(crate) fn report(&self) -> ServerReport {
-        let socket = self.runtime_dir().join("servers/blk");
-        let answer = ask_server(&socket, &ControlRequest::List, &[], Duration::from_secs(60)).unwrap();
+        let answer = ask_server(&self.control(), &ControlRequest::List, &[], Duration::from_secs(60)).unwrap();
         let ServerAnswer::Holds(text) = answer else { panic!("{answer}") };
         serde_json::from_str(&text).unwrap()
     }
 
     pub(crate) fn serve(&self) -> Serving {
+        self.serve_with(&[])
+    }
+
+    pub(crate) fn serve_with(&self, arguments: &[&str]) -> Serving {
         let mut command = Command::new(program());
-        command.arg("--config").arg(self.config()).stderr(Stdio::piped()).stdin(Stdio::null());
+        command.arg("--config").arg(self.config()).args(arguments).stderr(Stdio::piped()).stdin(Stdio::null());
         Serving(command.spawn().unwrap())
     }
 }

@@ -3,8 +3,14 @@
 use super::{PhysicalDisk, Server, VmDisk, listen};
 use crate::error::{HangUp, ImageError, ServerError};
 use crate::session::channel;
-use crate::worker::{Command, DiskCounters, DiskMeasures, VmTerms};
+use crate::worker::{Command, DiskCounters, DiskMeasures, Unanswered, VmTerms};
 use std::os::unix::net::UnixListener;
+use std::sync::PoisonError;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// So long is waited for what a disk that is removed has under way. It may lie where nobody answers any more.
+const REMOVAL_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Server {
     /// Another disk of this host; its number, for [`VmDisk::physical`].
@@ -24,13 +30,14 @@ impl Server {
         self.serve(disk, listener)
     }
 
-    /// Promises a disk something else from now on, also what of it is queued; whether there is such a disk.
+    /// Promises a disk something else from now on, also what of it is queued; whether there is such a disk. One whose worker is held up has
+    /// it once that goes on.
     pub fn set_terms(&self, name: &str, terms: VmTerms) -> bool {
-        let asked = self.find(name).and_then(|served| {
+        self.find(name).is_some_and(|served| {
             let number = served.attachment.disk;
-            served.attachment.worker.ask(|answer| Command::SetTerms(number, Box::new(terms), answer))
-        });
-        asked.is_some()
+            let set = |answer| Command::SetTerms(number, Box::new(terms), answer);
+            served.attachment.worker.ask_soon(set) != Err(Unanswered::Ended)
+        })
     }
 
     /// Makes a disk longer, as [`crate::Image::grow`] does, and tells its guest; its length. None if there is no such disk.
@@ -46,16 +53,26 @@ impl Server {
         Some(grown)
     }
 
-    /// Serves a disk no more: its front end is hung up on, and its image closed. Whether there was such a disk.
+    /// Serves a disk no more: its front end is hung up on, and its image closed, as soon as what it has under way has come back. Whether there
+    /// was such a disk.
     pub fn remove(&mut self, name: &str) -> bool {
         let Some(at) = self.disks.iter().position(|served| served.name == name) else { return false };
-        let served = self.disks.remove(at);
-        served.shared.end();
-        let _ = served.thread.join();
-        let number = served.attachment.disk;
-        served.attachment.worker.ask(|answer| Command::Remove(number, answer));
+        let super::Served { shared, thread, attachment, socket, .. } = self.disks.remove(at);
+        shared.end();
+        let (tell, ended) = mpsc::channel();
+        let end = move || {
+            let _ = thread.join();
+            attachment.worker.ask(|answer| Command::Remove(attachment.disk, answer));
+            drop(attachment);
+            // Whoever removes it may have waited long enough.
+            let _ = tell.send(());
+        };
+        // Without a thread the image stays open until the server ends.
+        if std::thread::Builder::new().name("blk-remove".to_owned()).spawn(end).is_ok() {
+            let _ = ended.recv_timeout(REMOVAL_PATIENCE);
+        }
         // Only who owns its folder can; the next server there removes it otherwise.
-        let _ = std::fs::remove_file(&served.socket);
+        let _ = std::fs::remove_file(&socket);
         true
     }
 
@@ -69,11 +86,23 @@ impl Server {
         self.find(name)?.shared.lock().hung_up.clone()
     }
 
-    /// What a disk was asked for so far, how it is doing, and its length in bytes.
+    /// What a disk was asked for so far, how it is doing, and its length in bytes. One whose worker is held up is doing as it told last.
     pub fn measure(&self, name: &str) -> Option<(&DiskCounters, DiskMeasures, u64)> {
         let served = self.find(name)?;
-        let number = served.attachment.disk;
-        let mut measures = served.attachment.worker.ask(|answer| Command::Measure(number, answer))?;
+        let (number, worker) = (served.attachment.disk, &served.attachment.worker);
+        let told = match worker.is_late() {
+            // It has been asked, and more questions would only be kept for it.
+            true => Err(Unanswered::Late),
+            false => worker.ask_soon(|answer| Command::Measure(number, answer)),
+        };
+        let mut last = served.measures.lock().unwrap_or_else(PoisonError::into_inner);
+        match told {
+            Ok(told) => *last = told,
+            Err(Unanswered::Late) => {}
+            Err(Unanswered::Ended) => return None,
+        }
+        let mut measures = last.clone();
+        drop(last);
         let image = &served.attachment.image;
         measures.figures.image_removed = image.is_removed().then(|| image.removed_remedy());
         let length_bytes = image.geometry().sectors * crate::request::SECTOR_BYTES;

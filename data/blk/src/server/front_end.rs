@@ -198,7 +198,11 @@ impl Shared {
                 Err(_) => break None,
             }
             match channel::take(connection) {
-                Ok(Some(channel)) => self.lock().channel = Some(channel),
+                Ok(Some(channel)) => {
+                    // As in `forget_front_end`.
+                    let before = self.lock().channel.replace(channel);
+                    drop(before);
+                }
                 Ok(None) => {
                     if let Err(error) = handler.handle_request() {
                         self.note_hang_up(session.lock().unwrap_or_else(PoisonError::into_inner).hang_up(&error));
@@ -208,19 +212,29 @@ impl Shared {
                         self.lock().hung_up = None;
                     }
                 }
-                Err(_) => break None,
+                Err(error) => {
+                    let is_refused = error.kind() == io::ErrorKind::InvalidData;
+                    self.note_hang_up(is_refused.then(|| HangUp::Protocol(error.to_string())));
+                    break None;
+                }
             }
         };
         drop(front_end);
-        let mut state = self.lock();
-        (state.connection, state.front_end, state.channel) = (None, None, None);
+        drop(self.forget_front_end());
         suspended
     }
 }
 
 impl Shared {
+    /// What is left of it, to be closed without the lock: what it sent and nobody read goes too, and may be of a file system that hangs.
+    fn forget_front_end(&self) -> [Option<UnixStream>; 2] {
+        let mut state = self.lock();
+        state.front_end = None;
+        [state.connection.take(), state.channel.take()]
+    }
+
     /// One that comes again and again with the same mistake is told once.
-    fn note_hang_up(&self, why: Option<HangUp>) {
+    pub(super) fn note_hang_up(&self, why: Option<HangUp>) {
         let Some(why) = why else { return };
         if self.lock().hung_up.replace(why.clone()).as_ref() != Some(&why) {
             (self.tell)(&self.disk, &why);

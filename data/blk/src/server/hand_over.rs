@@ -6,7 +6,7 @@ use super::parking::Wanted;
 use super::{PhysicalDisk, Server, VmDisk};
 use crate::error::ServerError;
 use crate::image::Image;
-use crate::session::{Attachment, ConnectionState, RestoredConnection, SuspendedConnection};
+use crate::session::{Attachment, ConnectionState, Restored, RestoredConnection, SuspendedConnection};
 use crate::worker::{Command, DiskCounters};
 use serde::{Deserialize, Serialize};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -121,7 +121,8 @@ impl Resumption {
         Ok(Self { server: Server { workers, disks: Vec::new() }, waiting: Vec::new() })
     }
 
-    /// Takes a disk. It fails where its front end agreed to something that this server does not have.
+    /// Takes a disk. It fails where its front end agreed to something that this server does not have. One that changed what it shares, so that
+    /// it cannot be served any more, is hung up on: it must not be able to end a hand-over.
     pub fn add(&mut self, disk: VmDisk, suspended: SuspendedDisk) -> Result<(), ServerError> {
         let SuspendedDisk { listener, front_end, .. } = suspended;
         let (attachment, counters) = self.server.attach(&disk)?;
@@ -129,6 +130,14 @@ impl Resumption {
         let restored =
             restored.map_err(|why| ServerError::FrontEnd { disk: disk.name.clone(), why: why.to_string() })?;
         let shared = Shared::new(listener, &disk)?;
+        let restored = match restored {
+            Some(Restored::Connection(connection)) => Some(connection),
+            Some(Restored::HangUp(why)) => {
+                shared.note_hang_up(Some(why));
+                None
+            }
+            None => None,
+        };
         self.waiting.push(Waiting { disk, attachment, counters, shared, restored });
         Ok(())
     }

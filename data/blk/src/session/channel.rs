@@ -5,9 +5,13 @@
 //! `VHOST_USER_BACKEND_CONFIG_CHANGE_MSG`).
 
 use rustix::io::ioctl_fionread;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recv, recvmsg, send};
+use rustix::net::sockopt::{socket_domain, socket_type};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketType, recv, recvmsg, send,
+};
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 /// Request, flags and length of what follows, 32 bits each, in the byte order of the machine.
@@ -49,14 +53,20 @@ pub(crate) fn take(connection: &mut UnixStream) -> io::Result<Option<UnixStream>
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
     });
-    let channel = descriptors.flatten().next().map(UnixStream::from);
+    let channel = descriptors.flatten().next().filter(is_stream).map(UnixStream::from);
     if flags & NEEDS_REPLY != 0 {
         let is_missing = u64::from(channel.is_none());
         let mut reply = message(SET_BACKEND_REQ_FD, VERSION | IS_REPLY, 8).to_vec();
         reply.extend(is_missing.to_ne_bytes());
         connection.write_all(&reply)?;
     }
-    channel.map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    let why = "the channel on which it is told of changes is no Unix stream socket";
+    channel.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, why))
+}
+
+/// Whether it is a socket between two processes of this host. Of another file, what is done with it could wait for whoever answers for that.
+fn is_stream(descriptor: &OwnedFd) -> bool {
+    socket_domain(descriptor) == Ok(AddressFamily::UNIX) && socket_type(descriptor) == Ok(SocketType::STREAM)
 }
 
 /// Tells the front end to read the configuration space again. One that does not read its channel is not waited for.

@@ -5,6 +5,7 @@
 
 use super::rings::{RingConfig, RingState};
 use super::{Attachment, Session, channel};
+use crate::error::HangUp;
 use crate::inflight::{InflightRegion, InflightSource};
 use crate::memory::{MemoryTable, Region};
 use crate::worker::Command;
@@ -14,7 +15,7 @@ use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use vhost::vhost_user::{BackendReqHandler, Error, Result};
 
 /// Requests of the protocol (`VHOST_USER_GET_FEATURES` and so on).
@@ -56,8 +57,22 @@ impl SuspendedConnection {
         (files.len() == 1 + others + rings).then_some(Self { state, files })
     }
 
-    /// Agrees on all of it for a disk of this server. Nothing is served yet.
-    pub(crate) fn restore(self, attachment: Attachment) -> Result<RestoredConnection> {
+    /// Agrees on all of it for a disk of this server. Nothing is served yet. It fails where this server could not serve what the one before
+    /// did; what only the front end can have changed since costs its own connection.
+    pub(crate) fn restore(self, attachment: Attachment) -> Result<Restored> {
+        let session = Arc::new(Mutex::new(Session::new(attachment)));
+        match self.restore_to(&session) {
+            Ok(restored) => Ok(Restored::Connection(restored)),
+            Err(error @ Error::InvalidParam) => {
+                let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+                let why = session.hang_up(&error).unwrap_or_else(|| HangUp::Protocol(error.to_string()));
+                Ok(Restored::HangUp(why))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn restore_to(self, session: &Arc<Mutex<Session>>) -> Result<RestoredConnection> {
         let Self { state, files } = self;
         let mut files = files.into_iter();
         let mut next = || files.next().ok_or(Error::InvalidParam);
@@ -65,27 +80,24 @@ impl SuspendedConnection {
         let channel = if state.has_channel { Some(UnixStream::from(next()?)) } else { None };
         let regions = state.regions.iter().map(|_| next().map(File::from)).collect::<Result<Vec<_>>>()?;
         let inflight = state.inflight.map(|source| next().map(|file| (source, File::from(file)))).transpose()?;
-        let mut session = Session::new(attachment);
-        if state.rings.len() > session.rings.len() {
-            return Err(Error::InvalidParam);
-        }
-        for (ring, told) in session.rings.iter_mut().zip(&state.rings) {
+        let mut rings = Vec::with_capacity(state.rings.len());
+        for told in &state.rings {
             let kick = if told.has_kick { Some(File::from(next()?)) } else { None };
             let call = if told.has_call { Some(File::from(next()?)) } else { None };
-            *ring = RingConfig::restore(told, kick, call);
+            rings.push(RingConfig::restore(told, kick, call));
         }
-        session.has_writeback = state.has_writeback;
-        if !state.regions.is_empty() {
-            session.use_memory(MemoryTable::map_regions(state.regions.clone(), regions))?;
-        }
-        if let Some((source, file)) = inflight {
-            let region = InflightRegion::map(file, source.offset, source.queues, source.queue_size);
-            session.inflight = Some(region.ok_or(Error::InvalidParam)?);
-        }
-        let session = Arc::new(Mutex::new(session));
-        let handler = handler(&state, Arc::clone(&session), &stream).map_err(Error::ReqHandlerError)?;
-        Ok(RestoredConnection { stream, channel, session, handler })
+        let memory = (!state.regions.is_empty()).then(|| MemoryTable::map_regions(state.regions.clone(), regions));
+        session.lock().unwrap_or_else(PoisonError::into_inner).restore(&state, rings, memory, inflight)?;
+        let handler = handler(&state, Arc::clone(session), &stream).map_err(Error::ReqHandlerError)?;
+        Ok(RestoredConnection { stream, channel, session: Arc::clone(session), handler })
     }
+}
+
+/// What becomes of a connection that another server had.
+pub(crate) enum Restored {
+    Connection(RestoredConnection),
+    /// Its front end is hung up on, and may come again.
+    HangUp(HangUp),
 }
 
 /// A connection that this server can go on with.
@@ -97,6 +109,29 @@ pub(crate) struct RestoredConnection {
 }
 
 impl Session {
+    fn restore(
+        &mut self,
+        state: &ConnectionState,
+        rings: Vec<RingConfig>,
+        memory: Option<std::result::Result<MemoryTable, HangUp>>,
+        inflight: Option<(InflightSource, File)>,
+    ) -> Result<()> {
+        if rings.len() > self.rings.len() {
+            return Err(Error::InvalidParam);
+        }
+        self.rings.iter_mut().zip(rings).for_each(|(ring, restored)| *ring = restored);
+        self.has_writeback = state.has_writeback;
+        memory.map_or(Ok(()), |memory| self.use_memory(memory))?;
+        if let Some((source, file)) = inflight {
+            let Some(region) = InflightRegion::map(file, source.offset, source.queues, source.queue_size) else {
+                self.refusal = Some(HangUp::Protocol("it wrote to the region of what is under way".to_owned()));
+                return Err(Error::InvalidParam);
+            };
+            self.inflight = Some(region);
+        }
+        Ok(())
+    }
+
     /// Serves none of its rings any more, and says how to go on. What is at the disk is waited for.
     pub(crate) fn suspend(&mut self, stream: &UnixStream, channel: Option<&UnixStream>) -> Result<SuspendedConnection> {
         let left = self.ask(|answer| Command::Detach(self.attachment.disk, answer))?;

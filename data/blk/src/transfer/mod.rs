@@ -53,6 +53,8 @@ pub(crate) struct Job {
     /// Comes back with the result.
     pub(crate) number: u32,
     pub(crate) file: RawFd,
+    /// The file is another process's or another host's, for whose answer a job may wait while it is begun.
+    pub(crate) may_hang: bool,
     pub(crate) action: Action,
 }
 
@@ -121,7 +123,8 @@ mod tests {
     /// What came of one discard.
     fn discard(transfer: &mut dyn Transfer, file: &File) -> i32 {
         let (offset, length) = (LENGTH / 4, LENGTH / 2);
-        let job = Job { number: 0, file: file.as_raw_fd(), action: Action::Discard { offset, length } };
+        let action = Action::Discard { offset, length };
+        let job = Job { number: 0, file: file.as_raw_fd(), may_hang: false, action };
         // SAFETY: the file stays open, and there is no memory.
         unsafe { transfer.begin(job) };
         transfer.submit().unwrap();

@@ -1,7 +1,7 @@
 //! io_uring: one system call begins many jobs.
 
 use super::{Action, Done, Job, Pieces, Transfer};
-use io_uring::squeue::Entry;
+use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, opcode};
 use std::collections::VecDeque;
@@ -79,6 +79,9 @@ fn transfer_entry(file: Fd, action: Action) -> Entry {
 impl Transfer for Uring {
     unsafe fn begin(&mut self, job: Job) {
         let entry = transfer_entry(Fd(job.file), job.action).user_data(u64::from(job.number));
+        // The kernel would try at first whether it can be done at once. Of a FUSE file it then asks the other process whether something can
+        // be read, and older kernels read a file of the network on the spot: whoever begins the job waits until it is answered.
+        let entry = if job.may_hang { entry.flags(Flags::ASYNC) } else { entry };
         if !self.waiting.is_empty() || !self.push(&entry) {
             self.waiting.push_back(entry);
         }
@@ -139,7 +142,7 @@ mod tests {
         for number in 0..count {
             let action = Action::Read(Pieces { first: &raw const piece, count: 1, offset: 0 });
             // SAFETY: the file stays open, and the piece and its byte are there until the end.
-            unsafe { uring.begin(Job { number, file: file.as_raw_fd(), action }) };
+            unsafe { uring.begin(Job { number, file: file.as_raw_fd(), may_hang: false, action }) };
         }
         let (mut done, mut rounds): (Vec<Done>, u32) = (Vec::new(), 0);
         // All of it is begun before anything is collected, which is four times what there is room for.

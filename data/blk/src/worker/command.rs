@@ -1,4 +1,5 @@
-//! What other threads ask of a worker. Each question is answered, and nobody waits for one longer than the disk takes.
+//! What other threads ask of a worker. Each question is answered, and nobody waits for one longer than the disk takes; who must not wait for
+//! a disk either waits for a second.
 
 use crate::failure::TellFailure;
 use crate::image::Image;
@@ -15,10 +16,14 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::slots::RingKey;
+
+/// A worker that is not held up looks at what it is told within microseconds.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A VM disk, as a worker gets it.
 pub(crate) struct NewDisk {
@@ -141,10 +146,26 @@ pub(crate) struct WorkerHandle {
     inbox: Arc<Inbox>,
 }
 
+/// Why a worker does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// It has ended.
+    Ended,
+    /// The kernel holds it up, as of a disk that does not answer. It obeys later.
+    Late,
+}
+
 struct Inbox {
     /// None once the worker has ended.
-    commands: Mutex<Option<VecDeque<Command>>>,
+    commands: Mutex<Option<Commands>>,
     signal: OwnedFd,
+}
+
+#[derive(Default)]
+struct Commands {
+    queue: VecDeque<Command>,
+    /// Somebody waited in vain, and the worker has taken nothing since.
+    is_late: bool,
 }
 
 /// The worker's end. With it ends everybody's waiting.
@@ -154,23 +175,46 @@ impl WorkerHandle {
     /// A handle, and the inbox for the worker.
     pub(super) fn new() -> io::Result<(Self, InboxReader)> {
         let signal = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        let inbox = Arc::new(Inbox { commands: Mutex::new(Some(VecDeque::new())), signal });
+        let inbox = Arc::new(Inbox { commands: Mutex::new(Some(Commands::default())), signal });
         Ok((Self { inbox: Arc::clone(&inbox) }, InboxReader(inbox)))
     }
 
     /// Asks, and waits for the answer; none when the worker has ended.
     pub(crate) fn ask<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Option<T> {
+        self.tell(command)?.recv().ok()
+    }
+
+    /// The same, but for so long only. One for which somebody waited in vain is not waited for before it obeys again.
+    pub(crate) fn ask_soon<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Result<T, Unanswered> {
+        let patience = if self.is_late() { Duration::ZERO } else { ANSWER_PATIENCE };
+        let answered = self.tell(command).ok_or(Unanswered::Ended)?;
+        answered.recv_timeout(patience).map_err(|error| match error {
+            RecvTimeoutError::Disconnected => Unanswered::Ended,
+            RecvTimeoutError::Timeout => {
+                // What is not in the queue any more is being done.
+                self.inbox.lock().iter_mut().for_each(|commands| commands.is_late = !commands.queue.is_empty());
+                Unanswered::Late
+            }
+        })
+    }
+
+    /// Whether somebody waited for it in vain, and it has obeyed nothing since.
+    pub(crate) fn is_late(&self) -> bool {
+        self.inbox.lock().as_ref().is_some_and(|commands| commands.is_late)
+    }
+
+    fn tell<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Option<Receiver<T>> {
         let (answer, answered) = channel();
-        self.inbox.lock().as_mut()?.push_back(command(answer));
+        self.inbox.lock().as_mut()?.queue.push_back(command(answer));
         // It fails only with the count at its greatest, when the signal is given already.
         let _ = rustix::io::write(&self.inbox.signal, &1u64.to_ne_bytes());
-        answered.recv().ok()
+        Some(answered)
     }
 }
 
 impl Inbox {
     /// A thread that panicked with the lock held had pushed or popped, or not.
-    fn lock(&self) -> MutexGuard<'_, Option<VecDeque<Command>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Commands>> {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -182,7 +226,10 @@ impl InboxReader {
 
     /// The next command, until there is none.
     pub(super) fn next(&self) -> Option<Command> {
-        self.0.lock().as_mut()?.pop_front()
+        let mut commands = self.0.lock();
+        let commands = commands.as_mut()?;
+        commands.is_late = false;
+        commands.queue.pop_front()
     }
 
     /// To be called before [`InboxReader::next`]: what comes later signals again.
@@ -194,5 +241,28 @@ impl InboxReader {
 impl Drop for InboxReader {
     fn drop(&mut self) {
         *self.0.lock() = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, Unanswered, WorkerHandle};
+
+    #[test]
+    fn a_worker_that_is_held_up_is_waited_for_once_and_obeys_later() {
+        let (handle, inbox) = WorkerHandle::new().unwrap();
+        let remove = |number| handle.ask_soon(|answer| Command::Remove(number, answer));
+        assert!(!handle.is_late());
+        assert_eq!((remove(1), handle.is_late()), (Err(Unanswered::Late), true));
+        // Nobody waits for it any more, and nothing is lost.
+        assert_eq!(remove(2), Err(Unanswered::Late));
+        let numbers = std::iter::from_fn(|| inbox.next()).map(|command| match command {
+            Command::Remove(number, _) => number,
+            _ => panic!("nothing else was asked"),
+        });
+        assert_eq!(numbers.collect::<Vec<_>>(), [1, 2]);
+        assert!(!handle.is_late(), "it obeys again");
+        drop(inbox);
+        assert_eq!(remove(3), Err(Unanswered::Ended));
     }
 }

@@ -10,6 +10,12 @@ static ZEROES: Zeroes = Zeroes([0; 64 << 10]);
 
 /// A longer buffer is not kept for the next request.
 const BOUNCE_BYTES_KEPT: usize = 256 << 10;
+/// So many buffers are kept, as many as may be at a disk as a rule. A guest can have a thousand times as many requests under way.
+const BOUNCES_KEPT: usize = 64;
+
+/// Buffers that nobody uses now.
+#[derive(Debug, Default)]
+pub(super) struct Bounces(Vec<Vec<u8>>);
 
 /// What direct I/O asks of memory.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +49,14 @@ pub(super) struct Given {
 
 impl Given {
     /// So many bytes of the guest's, from so many on; to be written to the disk, or read from it.
-    pub(super) fn prepare(&mut self, pieces: &[iovec], from: usize, length: usize, to: Alignment, is_write: bool) {
+    pub(super) fn prepare(
+        &mut self,
+        pieces: &[iovec],
+        (from, length): (usize, usize),
+        to: Alignment,
+        is_write: bool,
+        spare: &mut Bounces,
+    ) {
         self.clear();
         self.find_part(pieces, from, length);
         self.is_bounced = !self.part.iter().all(|piece| to.fits(piece));
@@ -52,6 +65,9 @@ impl Given {
             return;
         }
         let length = self.part.iter().map(|piece| piece.iov_len).sum::<usize>();
+        if self.bounce.capacity() == 0 {
+            self.bounce = spare.0.pop().unwrap_or_default();
+        }
         self.bounce.resize(length + to.memory, 0);
         self.bounce_start = self.bounce.as_ptr().align_offset(to.memory);
         let mut target = self.bounce[self.bounce_start..].as_mut_ptr();
@@ -133,17 +149,18 @@ impl Given {
         }
     }
 
-    /// The request is answered.
-    pub(super) fn release(&mut self) {
-        if self.bounce.capacity() > BOUNCE_BYTES_KEPT {
-            self.bounce = Vec::new();
+    /// The part is done, and its buffer the next one's.
+    pub(super) fn give_back(&mut self, spare: &mut Bounces) {
+        let bounce = std::mem::take(&mut self.bounce);
+        if (1..=BOUNCE_BYTES_KEPT).contains(&bounce.capacity()) && spare.0.len() < BOUNCES_KEPT {
+            spare.0.push(bounce);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Alignment, Given};
+    use super::{Alignment, BOUNCE_BYTES_KEPT, BOUNCES_KEPT, Bounces, Given};
     use libc::iovec;
 
     const ALIGNMENT: Alignment = Alignment { memory: 512, block_bytes: 512 };
@@ -154,7 +171,7 @@ mod tests {
         let start = memory.as_ptr().align_offset(512);
         let piece = |at: usize, iov_len| iovec { iov_base: memory[start + at..].as_ptr().cast_mut().cast(), iov_len };
         let pieces = [piece(0, 1024), piece(2048, 4096), piece(8192, 512), piece(10_241, 512)];
-        let mut given = Given::default();
+        let (mut given, mut spare) = (Given::default(), Bounces::default());
         let lengths = |given: &Given| given.given.iter().map(|piece| piece.iov_len).collect::<Vec<_>>();
         for (from, length, expected, is_bounced) in [
             (0, 6144, vec![6144], true),
@@ -164,7 +181,7 @@ mod tests {
             (5120, 1024, vec![1024], true),
             (500, 1024, vec![1024], true),
         ] {
-            given.prepare(&pieces, from, length, ALIGNMENT, true);
+            given.prepare(&pieces, (from, length), ALIGNMENT, true, &mut spare);
             assert_eq!((lengths(&given), given.is_bounced), (expected, is_bounced), "{length} from {from}");
             assert!(given.bounce.len() <= 6144 + 512);
             assert_eq!(given.part.iter().map(|piece| piece.iov_len).sum::<usize>(), length);
@@ -172,5 +189,24 @@ mod tests {
         given.prepare_zeroes(100 << 10);
         assert_eq!(lengths(&given), [64 << 10, 36 << 10]);
         memory.clear();
+    }
+
+    #[test]
+    fn few_buffers_are_kept_for_the_next_however_many_were_needed_and_long_ones_are_not() {
+        let memory = vec![0u8; 1 << 20];
+        let odd = memory.as_ptr().align_offset(512) + 1;
+        let mut spare = Bounces::default();
+        for (length, kept) in [(4096, BOUNCES_KEPT), (BOUNCE_BYTES_KEPT, 0)] {
+            let pieces = [iovec { iov_base: memory[odd..].as_ptr().cast_mut().cast(), iov_len: length }];
+            let mut all: Vec<Given> = std::iter::repeat_with(Given::default).take(1000).collect();
+            for given in &mut all {
+                given.prepare(&pieces, (0, length), ALIGNMENT, true, &mut spare);
+                assert!(given.bounce.len() > length);
+            }
+            assert_eq!(spare.0.len(), 0);
+            all.iter_mut().for_each(|given| given.give_back(&mut spare));
+            assert!(all.iter().all(|given| given.bounce.capacity() == 0), "{length}");
+            assert_eq!(spare.0.len(), kept, "{length}");
+        }
     }
 }

@@ -12,8 +12,9 @@ mod serve;
 mod slots;
 mod stops;
 
-pub(crate) use command::{Command, NewDisk, RingLeft, WorkerHandle};
+pub(crate) use command::{Command, NewDisk, RingLeft, Unanswered, WorkerHandle};
 pub use command::{DiskCounters, DiskMeasures, VmTerms};
+pub use log::RequestLog;
 pub(crate) use slots::RingKey;
 
 use crate::chain::Chain;
@@ -25,7 +26,7 @@ use crate::signal::Signaller;
 use crate::tag::STREAMS;
 use crate::transfer::{self, Done, Transfer, TransferKind};
 use command::InboxReader;
-use log::RequestLog;
+use log::LogWriter;
 use minerva_blocksched::{BuildOptions, FlowId, Promise, Request, Scheduler, SchedulerName};
 use minerva_model::Nanos;
 use polling::Polling;
@@ -34,7 +35,6 @@ use rustix::fd::OwnedFd;
 use rustix::time::{ClockId, clock_gettime};
 use slots::Slots;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
@@ -128,14 +128,14 @@ struct Worker {
     ending: Option<Sender<()>>,
     /// The transfer has jobs that the kernel did not take yet.
     must_retry: bool,
-    log: Option<RequestLog>,
+    log: Option<LogWriter>,
 }
 
 /// Starts the thread. Each request that is done gets a line in `log`.
 pub(crate) fn start(
     name: &str,
     options: WorkerOptions,
-    log: Option<File>,
+    log: Option<&RequestLog>,
 ) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
     let (handle, inbox) = WorkerHandle::new().map_err(ServerError::system("make an event counter"))?;
     let depth = options.scheduler.depth(options.disk).max(1);
@@ -146,10 +146,11 @@ pub(crate) fn start(
         "get asynchronous I/O from the kernel (`CONFIG_AIO`), to signal guests with; where others use it up raise `fs.aio-max-nr`",
     ))?;
     let thread = std::thread::Builder::new().name(format!("blk-{name}"));
+    let log = log.map(LogWriter::new);
     let run = move || {
         // Where it cannot be made nobody is served: whoever asks hears that there is no worker.
         if let Ok(mut worker) = Worker::new(options, (depth, transfer, signaller), inbox) {
-            worker.log = log.map(RequestLog::new);
+            worker.log = log;
             worker.run();
         }
     };

@@ -64,7 +64,8 @@ impl Worker {
             slot.sent = now;
         }
         let Some(image) = &self.disks[slot.key.disk].new.image else { return };
-        slot.prepare(Alignment { memory: image.memory_alignment(), block_bytes: image.geometry().block_bytes });
+        let to = Alignment { memory: image.memory_alignment(), block_bytes: image.geometry().block_bytes };
+        self.slots.prepare(number, to);
         self.give(number);
     }
 
@@ -73,7 +74,8 @@ impl Worker {
         let Some(slot) = self.slots.get(number) else { return };
         let disk = &self.disks[slot.key.disk];
         let Some(image) = &disk.new.image else { return };
-        let job = Job { number, file: image.descriptor(), action: slot.action(disk.is_durable) };
+        let (file, may_hang) = (image.descriptor(), image.may_hang());
+        let job = Job { number, file, may_hang, action: slot.action(disk.is_durable) };
         // SAFETY: the disk has its image as long as it has rings, and a ring stays until what was taken from it is done; the slot
         // has the list of pieces and holds the memory that they name until it is released, which is when the job is done.
         unsafe { self.transfer.begin(job) };
@@ -100,6 +102,7 @@ impl Worker {
         }
         let (done, begun, is_scheduled) = (slot.request, slot.begun, slot.is_scheduled);
         let Some(next) = slot.next_part(now) else { return self.finish(number, None, now) };
+        self.slots.give_back(number);
         self.leave_disk(key.disk, is_scheduled, &done, now);
         self.measures.part_done(now, key.disk, begun);
         let disk = &self.disks[key.disk];

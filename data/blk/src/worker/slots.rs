@@ -1,6 +1,6 @@
 //! Requests between their ring and their answer.
 
-use super::given::{Alignment, Given};
+use super::given::{Alignment, Bounces, Given};
 use crate::mapped::Lease;
 use crate::request::{Operation, PART_BYTES_MAX};
 use crate::transfer::Action;
@@ -143,14 +143,14 @@ impl Slot {
     }
 
     /// Finds the memory of the present part.
-    pub(super) fn prepare(&mut self, to: Alignment) {
+    fn prepare(&mut self, to: Alignment, spare: &mut Bounces) {
         let length = self.request.length_bytes as usize;
         if self.stage == Stage::Zeroing {
             return self.given.prepare_zeroes(length);
         }
         let from = (self.request.offset_bytes - self.whole.offset_bytes) as usize;
         let is_write = matches!(self.operation, Operation::Write { .. });
-        self.given.prepare(&self.pieces, from, length, to, is_write);
+        self.given.prepare(&self.pieces, (from, length), to, is_write, spare);
     }
 
     /// A discard becomes an order to the disk itself; false where it is one.
@@ -211,6 +211,7 @@ impl Slot {
 pub(super) struct Slots {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    spare: Bounces,
 }
 
 impl Slots {
@@ -226,6 +227,20 @@ impl Slots {
         self.slots.get_mut(number as usize)
     }
 
+    /// Finds the memory of a request's present part.
+    pub(super) fn prepare(&mut self, number: u32, to: Alignment) {
+        if let Some(slot) = self.slots.get_mut(number as usize) {
+            slot.prepare(to, &mut self.spare);
+        }
+    }
+
+    /// A request waits for its turn, and needs no memory of its own meanwhile.
+    pub(super) fn give_back(&mut self, number: u32) {
+        if let Some(slot) = self.slots.get_mut(number as usize) {
+            slot.given.give_back(&mut self.spare);
+        }
+    }
+
     /// Those that are taken.
     pub(super) fn taken(&self) -> impl Iterator<Item = &Slot> {
         self.slots.iter().filter(|slot| slot.memory.is_some())
@@ -235,7 +250,7 @@ impl Slots {
     pub(super) fn release(&mut self, number: u32) {
         if let Some(slot) = self.slots.get_mut(number as usize) {
             slot.memory = None;
-            slot.given.release();
+            slot.given.give_back(&mut self.spare);
             self.free.push(number);
         }
     }
@@ -243,7 +258,7 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
-    use super::{Alignment, Slot};
+    use super::{Alignment, Bounces, Slot};
     use crate::request::{Operation, PART_BYTES_MAX};
     use crate::transfer::Action;
     use minerva_blocksched::{FlowId, Kind, Request, RequestId};
@@ -275,7 +290,7 @@ mod tests {
                 assert_eq!(next.offset_bytes, part.end_bytes());
                 part = next;
                 lengths.push(part.length_bytes);
-                slot.prepare(Alignment { memory: 512, block_bytes: 512 });
+                slot.prepare(Alignment { memory: 512, block_bytes: 512 }, &mut Bounces::default());
                 assert!(
                     matches!(slot.action(is_durable), Action::Allocate { length, .. } if length == u64::from(part.length_bytes))
                 );

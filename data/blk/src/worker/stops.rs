@@ -175,6 +175,8 @@ impl Worker {
         let is_idle = self.disks.iter().all(|disk| disk.rings.iter().all(Option::is_none));
         match self.ending.take_if(|_| is_idle) {
             Some(answer) => {
+                // What another worker writes to the log comes behind it.
+                self.log = None;
                 let _ = answer.send(());
                 true
             }
