@@ -21,6 +21,9 @@ pub struct BackgroundRow {
     /// The same by what a reboot leaves as it is. Rows of earlier versions have none.
     #[serde(default)]
     pub lasting_identity: Option<LastingIdentity>,
+    /// Of what is to be deleted: the inode of the directory that it lay in. Rows of earlier versions have none.
+    #[serde(default)]
+    pub parent_inode: Option<u64>,
     /// Of a command: the program and its arguments.
     pub command: Vec<String>,
     /// It must not be stopped while others use the disk.

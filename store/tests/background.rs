@@ -11,6 +11,7 @@ fn row(id: u32, name: &str) -> BackgroundRow {
         path: "/data/old".to_owned(),
         identity: (2049, 17),
         lasting_identity: Some(LastingIdentity { file_system: (1, u64::MAX), subvolume: 256, born_ns: 7 }),
+        parent_inode: Some(u64::MAX),
         command: Vec::new(),
         never_stop: false,
         priority: 3,
@@ -52,11 +53,12 @@ fn queues_of_background_work_outlive_the_daemon_and_numbers_are_not_used_again()
 fn what_earlier_versions_kept_of_a_queue_is_read() {
     let mut text = serde_json::to_value(row(1, "one")).unwrap();
     let fields = text.as_object_mut().unwrap();
-    for field in ["lasting_identity", "found", "used_percent_max"] {
+    for field in ["lasting_identity", "parent_inode", "found", "used_percent_max"] {
         fields.remove(field).unwrap();
     }
     let read: BackgroundRow = serde_json::from_value(text).unwrap();
-    assert_eq!(read, BackgroundRow { lasting_identity: None, found: BackgroundFound::default(), ..row(1, "one") });
+    let (lasting_identity, parent_inode, found) = (None, None, BackgroundFound::default());
+    assert_eq!(read, BackgroundRow { lasting_identity, parent_inode, found, ..row(1, "one") });
 }
 
 #[test]

@@ -7,7 +7,8 @@ mod packing;
 fn the_packages_install_upgrade_stop_and_go_and_their_units_work() {
     let guest = packing::guest(&[("minervad", &[1, 2]), ("minerva-ctl", &[1, 2]), ("minerva-agent", &[1, 2])])
         .memory_mib(1536)
-        .disk_mib(64);
+        .disk_mib(64)
+        .with_binary("/sbin/mkfs.ext4");
     let Some(answers) = packing::run(guest, include_str!("package.sh")) else { return };
     let line = |name| answers.line(name);
     assert_eq!(line("installed"), "0 enabled active notify");
@@ -40,6 +41,11 @@ fn the_packages_install_upgrade_stop_and_go_and_their_units_work() {
         "{}",
         line("agent-purged")
     );
+    assert!(line("deleting").starts_with("0 "), "{}", line("deleting"));
+    assert!(line("commanded").starts_with("0 "), "{}", line("commanded"));
+    assert_eq!(line("deleted"), "0 lost+found written 0 written");
+    assert!(line("over").starts_with("0 "), "{}", line("over"));
+    assert_eq!(line("unmounted"), "0");
     assert_eq!((line("removed"), line("removed-back")), ("0 inactive 2", "0"));
     assert_eq!(line("purged").trim_end(), "0");
     assert_eq!(line("failed"), "");

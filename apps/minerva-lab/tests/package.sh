@@ -85,7 +85,21 @@ systemctl kill --signal KILL minerva-agent; say asked-after-kill "$(answer)"
 dpkg --install minerva-agent_*-2_*.deb > /tmp/log 2>&1; say agent-upgraded "$? $(answer)"
 dpkg --purge minerva-agent > /tmp/log 2>&1; say agent-purged "$? $(ls /run/minerva/agent.sock /usr/bin/minerva-agent 2>&1)"
 
+# Background work is not bound by what binds the daemon: it deletes below /home, and its commands write.
+for name in a b; do kill $(cat /sys/fs/cgroup/t/$name/cgroup.procs); done
+mkfs.ext4 -q /dev/vda && mount /dev/vda /home && mkdir -p /home/old/deep && echo text > /home/old/deep/file
+systemctl restart minervad
+minerva-ctl rm -r /home/old > /tmp/log 2>&1; say deleting "$? $(tail -n 1 /tmp/log)"
+is_deleted() { [ -e /home/written ] && [ ! -e /home/old ]; }
+minerva-ctl background add --name writer --path /home -- sh -c 'echo "$(id -u) written" > /home/written' > /tmp/log 2>&1
+say commanded "$? $(tail -n 1 /tmp/log)"
+until_so is_deleted; say deleted "$? $(ls /home | tr "\n" " ")$(cat /home/written)"
+is_over() { minerva-ctl background list | grep -q 'writer.*done'; }
+until_so is_over; say over "$? $(minerva-ctl background list | tr '\n' ' ')"
+is_unmounted() { ! mountpoint --quiet /home || umount /home; }
+until_so is_unmounted; say unmounted "$?"
+
 dpkg --remove minervad > /tmp/log 2>&1; say removed "$? $(systemctl is-active minervad) $(ls /etc/minerva/minerva.toml /var/lib/minerva/minerva.db | wc -l)"
 are_back; say removed-back "$?"
-dpkg --purge minervad minerva-ctl > /tmp/log 2>&1; say purged "$? $(ls -d /var/lib/minerva /run/minerva /etc/minerva/minerva.toml /usr/bin/minerva* 2> /dev/null)"
+dpkg --purge minervad minerva-ctl > /tmp/log 2>&1; say purged "$? $(ls -d /var/lib/minerva /run/minerva /etc/minerva/minerva.toml* /usr/bin/minerva* 2> /dev/null)"
 say failed "$(systemctl list-units --failed --no-legend)"

@@ -19,11 +19,13 @@ const STRETCHES: usize = 24;
 
 /// No queues yet; they are carried out by this program.
 pub(crate) fn queues(config: &Config, roots: &Roots) -> Queues {
+    let service_starter = is_service().then(|| "systemd-run".into());
     let worker = WorkerProgram {
-        // By the link of the kernel: after an upgrade the path holds another version.
-        program: "/proc/self/exe".into(),
+        // By the link of the kernel, and as another process sees it: after an upgrade the path holds another version.
+        program: format!("/proc/{}/exe", std::process::id()).into(),
         name: "minervad".into(),
         arguments: vec!["background".into()],
+        service_starter,
     };
     let settings = Settings {
         runtime_dir: config.daemon.runtime_dir.clone(),
@@ -36,6 +38,12 @@ pub(crate) fn queues(config: &Config, roots: &Roots) -> Queues {
         worker,
     };
     Queues::new(settings, roots.clone())
+}
+
+/// Whether systemd started this process itself, and so may have confined it: it tells each service its own number
+/// (systemd.exec(5), `$SYSTEMD_EXEC_PID`, since version 248), which those that a service starts inherit.
+fn is_service() -> bool {
+    std::env::var("SYSTEMD_EXEC_PID").is_ok_and(|text| text == std::process::id().to_string())
 }
 
 /// What a worker's process does.

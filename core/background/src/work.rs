@@ -10,8 +10,8 @@ use crate::terms::{Growth, QueueId, Terms};
 use minerva_model::{BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Without a deadline.
-const SLA_DEFAULT: Nanos = Nanos::from_secs(30 * 86_400);
+/// The time that work is given for which none was named: so that none is put off for ever.
+pub const SLA_DEFAULT: Nanos = Nanos::from_secs(30 * 86_400);
 /// Work of unknown size is taken to be this much longer than what was done of it, and this many seconds at least.
 const UNKNOWN_GROWTH: f64 = 1.25;
 const UNKNOWN_SECONDS: f64 = 60.0;
@@ -125,6 +125,17 @@ impl Work {
         self.queue.due.unwrap_or(self.queue.added + SLA_DEFAULT)
     }
 
+    /// The time that it was given for all of it.
+    pub(crate) fn given(&self) -> Nanos {
+        self.queue.given.unwrap_or_else(|| self.due().since(self.queue.added))
+    }
+
+    /// When it was added; below 0 where that was before the boot.
+    fn added_seconds(&self) -> f64 {
+        let before_due = |given: Nanos| self.due().as_secs_f64() - given.as_secs_f64();
+        self.queue.given.map_or(self.queue.added.as_secs_f64(), before_due)
+    }
+
     /// Blocks that it ties on a file system. Where nobody says on which it is, it may be any.
     pub(crate) fn tied_blocks(&self, file_system: Option<u64>) -> f64 {
         let is_there = self.file_system.is_none_or(|own| Some(own) == file_system);
@@ -140,7 +151,7 @@ impl Work {
     /// Enters it among the debts of its disk, to be done by `due`; of one file system the space counts.
     pub(crate) fn defer_into(&self, debts: &mut Debts, due: Nanos, file_system: Option<u64>) {
         let items = self.left_items();
-        let added = self.queue.added.as_secs_f64();
+        let added = self.added_seconds();
         let terms = Terms {
             priority: self.queue.priority,
             core_seconds_per_item: f64::from(PARTS) * self.learnt.cost.seconds_per_item,

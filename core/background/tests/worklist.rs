@@ -33,6 +33,7 @@ fn queue(id: u32) -> BackgroundQueue {
         priority: 0,
         added: Nanos::ZERO,
         due: Some(hours(168)),
+        given: None,
         is_paused: false,
         hold: BackgroundHold::Stop,
         cost: BackgroundCost { seconds_per_item: 1.0, measured_seconds: 0.0, slow_down: None },
@@ -91,6 +92,24 @@ fn one_queue_of_each_disk_runs_at_a_time_by_priority_and_by_deadline_when_that_i
     worklist.remove(BackgroundId(1));
     slice(&mut worklist, hours(72), QUIET);
     assert_eq!(paces(&worklist), [hold, hold, gaps]);
+}
+
+#[test]
+fn the_last_eighth_of_a_deadline_is_of_all_the_time_that_was_given_also_before_the_boot() {
+    // A week was given six days and more before the boot; recordings of earlier versions do not say so.
+    for (given, front) in [(Some(hours(168)), 1), (None, 2)] {
+        let mut worklist = Worklist::default();
+        let total_items = Some(8000.0);
+        worklist.set(BackgroundQueue { due: Some(hours(20)), given, total_items, ..queue(1) });
+        worklist.set(BackgroundQueue { priority: 9, total_items, ..queue(2) });
+        slice(&mut worklist, Nanos::from_secs(1), QUIET);
+        let runs = worklist.views(Nanos::ZERO).find(|view| view.order.pace != BackgroundPace::Hold);
+        assert_eq!(runs.expect("one of both").queue.id, BackgroundId(front));
+        // In the plan as well.
+        let plan = worklist.plan(Nanos::from_secs(1), DISK, Span::Week, (&|_| None, None));
+        let first = plan.payments.iter().min_by(|a, b| a.paid_seconds.partial_cmp(&b.paid_seconds).expect("numbers"));
+        assert_eq!(first.expect("two queues").id.0, front);
+    }
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn queue(id: u32, device: DeviceId) -> BackgroundQueue {
         priority: 0,
         added: Nanos::ZERO,
         due: Some(Nanos::from_secs(7 * 86_400)),
+        given: None,
         is_paused: false,
         hold: BackgroundHold::Stop,
         cost: BackgroundCost { seconds_per_item: 1.0, measured_seconds: 0.0, slow_down: None },

@@ -21,6 +21,7 @@ fn queue(id: u32, due: Nanos, seconds: f64) -> BackgroundQueue {
         priority: 0,
         added: Nanos::ZERO,
         due: Some(due),
+        given: None,
         is_paused: false,
         hold: BackgroundHold::Stop,
         cost: BackgroundCost { seconds_per_item: 1.0, measured_seconds: 60.0, slow_down: None },

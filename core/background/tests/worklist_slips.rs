@@ -18,6 +18,7 @@ fn queue(id: u32, priority: u8, seconds: Option<f64>) -> BackgroundQueue {
         priority,
         added: Nanos::ZERO,
         due: Some(Nanos::from_secs(100 * HOUR)),
+        given: None,
         is_paused: false,
         hold: BackgroundHold::Stop,
         cost: BackgroundCost { seconds_per_item: 1.0, measured_seconds: 60.0, slow_down: None },

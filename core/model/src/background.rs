@@ -67,6 +67,10 @@ pub struct BackgroundQueue {
     pub added: Nanos,
     /// By when it is to be done; absent: 30 days from `added`.
     pub due: Option<Nanos>,
+    /// The time that it was given when it was added, which may have been before the boot; absent: that from `added` to `due`. Recordings of
+    /// earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Nanos>,
     /// The operator paused it.
     pub is_paused: bool,
     /// How it is kept from the disk.

@@ -157,6 +157,7 @@ impl Owed {
             priority: 0,
             added: self.added,
             due: within.map(|within| self.added + within),
+            given: None,
             is_paused: false,
             hold: BackgroundHold::Told,
             cost: self.cost,

@@ -2,7 +2,7 @@
 
 use crate::Queues;
 use crate::disk_of::{disk_of, mounts};
-use crate::registered::{keep_identity, spec};
+use crate::registered::{SLA_DEFAULT_MS, keep_identity, spec};
 use minerva_api::v1;
 use minerva_clock::unix_ns;
 use minerva_linux_background::{Kind, USED_PERCENT_MAX_DEFAULT};
@@ -94,7 +94,7 @@ impl Queues {
 }
 
 /// What is to be kept of a request that can be meant. Errors: a sentence.
-fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Result<BackgroundRow, String> {
+pub(crate) fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Result<BackgroundRow, String> {
     let v1::AddBackgroundRequest { name, path, command, sla_ns, priority, never_stop, used_percent_max, .. } = request;
     // Deadlines are kept in milliseconds.
     if sla_ns.is_some_and(|ns| ns < NANOS_PER_MS) {
@@ -114,7 +114,7 @@ fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Resul
     let used_percent_max = u8::try_from(used_percent_max.unwrap_or(USED_PERCENT_MAX_DEFAULT.into()));
     let used_percent_max = used_percent_max.ok().filter(|percent| *percent <= 100);
     let now_ms = unix_ns() / NANOS_PER_MS as i64;
-    let sla_ms = sla_ns.map(|ns| i64::try_from(ns / NANOS_PER_MS).unwrap_or(i64::MAX));
+    let sla_ms = sla_ns.map_or(SLA_DEFAULT_MS, |ns| i64::try_from(ns / NANOS_PER_MS).unwrap_or(i64::MAX));
     Ok(BackgroundRow {
         id,
         name,
@@ -123,11 +123,13 @@ fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Resul
         // Looked at once the rest is known to be meant.
         identity: (0, 0),
         lasting_identity: None,
+        parent_inode: None,
         command,
         never_stop,
         priority,
         added_unix_ms: now_ms,
-        due_unix_ms: sla_ms.map(|sla| now_ms.saturating_add(sla)),
+        // By the wall clock, which a reboot does not begin anew.
+        due_unix_ms: Some(now_ms.saturating_add(sla_ms)),
         is_paused: false,
         state: BackgroundState::Waiting,
         message: String::new(),

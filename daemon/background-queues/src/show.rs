@@ -1,7 +1,7 @@
 //! What operators see of background work.
 
 use crate::owed::Owed;
-use crate::registered::by_wall;
+use crate::registered::{by_wall, due_unix_ms};
 use crate::{Queue, Queues};
 use minerva_api::v1;
 use minerva_background::{
@@ -57,7 +57,6 @@ impl Queues {
             state => state.as_str(),
         };
         let cost = view.map_or(row.cost, |view| view.cost);
-        let due = view.map(|view| by_wall(view.due));
         v1::BackgroundQueue {
             id: id.to_string(),
             name: row.name.clone(),
@@ -76,7 +75,7 @@ impl Queues {
             ran_seconds: row.ran_ms as f64 / 1000.0,
             tied_bytes: view.map_or(0, |view| view.tied_bytes as u64),
             added_unix_ns: row.added_unix_ms.saturating_mul(1_000_000),
-            due_unix_ns: row.due_unix_ms.map(|ms| ms.saturating_mul(1_000_000)).or(due).unwrap_or(0),
+            due_unix_ns: due_unix_ms(row).saturating_mul(1_000_000),
             seconds_per_item: cost.seconds_per_item,
             measured_seconds: cost.measured_seconds,
             slow_down: cost.slow_down,

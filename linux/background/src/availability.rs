@@ -56,7 +56,7 @@ impl Spec {
             Kind::BtrfsSnapshotDelete => snapshot::check(&self.path),
             Kind::MdCheck => md::Array::of(&self.path, sys).map(drop),
             Kind::MdResync => md::Array::of(&self.path, sys)?.check_resync(),
-            Kind::Fstrim => trim::check(&self.path),
+            Kind::Fstrim => trim::check(&self.path, sys),
         }
     }
 
@@ -131,7 +131,8 @@ impl Spec {
         }
     }
 
-    /// Nothing is at its path, and the file system on which it was is there. What an earlier version recorded does not say which that was.
+    /// Nothing is at its path, and the directory that it lay in is there: another of the same file system may have taken that one's place, as
+    /// where a bind mount is gone. What an earlier version recorded does not say which that was.
     fn is_gone(&self) -> bool {
         let Some(lasting) = self.identity.lasting else { return false };
         let above = self.path.ancestors().skip(1).find_map(|above| open(above, DIRECTORY, Mode::empty()).ok());
@@ -146,7 +147,8 @@ impl Spec {
             // It lies in another, which may not be mounted where it was.
             return has_subvolume(&above, lasting.subvolume) == Ok(false);
         }
-        subvolume == lasting.subvolume
+        let is_the_one = |inode| Facts::of(&above).is_ok_and(|above| above.inode == inode);
+        subvolume == lasting.subvolume && self.identity.parent_inode.is_none_or(is_the_one)
     }
 
     /// Another is at the path, or nothing.
@@ -165,7 +167,9 @@ fn identity_of_directory(directory: &OwnedFd, path: &Path) -> Result<FileIdentit
 }
 
 fn identity_of(target: &Target) -> Result<FileIdentity, WorkError> {
-    FileIdentity::of(&target.facts, target.directory.as_ref().unwrap_or(&target.parent), &target.path)
+    let parent = Facts::of(&target.parent).map_err(WorkError::io("look at", parent(&target.path)))?;
+    let found = FileIdentity::of(&target.facts, target.directory.as_ref().unwrap_or(&target.parent), &target.path)?;
+    Ok(FileIdentity { parent_inode: Some(parent.inode), ..found })
 }
 
 fn not_opened(error: DeleteError, operation: &'static str) -> WorkError {
@@ -211,6 +215,32 @@ mod tests {
         for spec in &specs {
             assert!(matches!(look(spec), Ok(false)), "{:?}", spec.kind);
         }
+    }
+
+    /// A bind mount is of the same file system as what it lies on.
+    #[test]
+    fn what_lies_below_a_bind_mount_that_is_gone_is_not_gone_itself() {
+        let Some(disk) = LoopDisk::new(&["mkfs.ext4", "-q", "-F"]) else { return };
+        let (data, served) = (disk.mounted.join("data"), disk.mounted.join("served"));
+        fs::create_dir_all(data.join("old/inner")).unwrap();
+        fs::create_dir(&served).unwrap();
+        run("mount", &["--bind", data.to_str().unwrap()], &served);
+        // Of both the mount goes, and with it the directory that the second one lies in.
+        let specs = ["old", "old/inner"].map(|name| {
+            let worker = Worker::of(disk.root(), Kind::Delete, &served.join(name));
+            worker.spec().clone()
+        });
+        assert!(specs.iter().all(|spec| matches!(look(spec), Ok(true))));
+        run("umount", &[], &served);
+        for spec in &specs {
+            assert!(matches!(look(spec), Err(WorkError::Absent(_))), "{}", spec.path.display());
+        }
+        run("mount", &["--bind", data.to_str().unwrap()], &served);
+        fs::remove_dir(data.join("old/inner")).unwrap();
+        assert!(matches!(look(&specs[1]), Ok(false)), "what it lay in is there, and it is not");
+        fs::remove_dir(data.join("old")).unwrap();
+        assert!(matches!(look(&specs[0]), Ok(false)));
+        run("umount", &[], &served);
     }
 
     #[test]

@@ -6,12 +6,13 @@
 //!
 //! It ties no space: what chunks have unused counts as free.
 
-use crate::btrfs::{Key, items, open_btrfs, word_at};
+use crate::btrfs::{self, Key, items, open_btrfs, word_at};
 use crate::error::WorkError;
 use crate::spec::Spec;
 use crate::worker::Worker;
 use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Opcode, Updater, ioctl, opcode};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -31,10 +32,7 @@ const FILTER_RANGE: u64 = 1 << 4;
 /// Chunks that were moved.
 const COMPLETED: usize = 55;
 
-/// Trees, objects and kinds of items.
-const CHUNK_TREE: u64 = 3;
-const CHUNKS: u64 = 256;
-const CHUNK_ITEM: u8 = 228;
+/// Trees and kinds of items.
 const EXTENT_TREE: u64 = 2;
 const BLOCK_GROUP_TREE: u64 = 11;
 const BLOCK_GROUP_ITEM: u8 = 192;
@@ -128,8 +126,6 @@ fn move_chunk(worker: &Worker, directory: &OwnedFd, chunk: &Chunk) -> Result<boo
 }
 
 fn chunks(directory: &OwnedFd) -> Result<Vec<Chunk>, Errno> {
-    let key = |offset| Key { object: CHUNKS, kind: CHUNK_ITEM, offset };
-    let found = items(directory, CHUNK_TREE, key(0), key(u64::MAX))?;
     // Newer ones have a tree of their own for what is used of chunks.
     let group = |tree, address: u64| {
         let key = |offset| Key { object: address, kind: BLOCK_GROUP_ITEM, offset };
@@ -139,12 +135,12 @@ fn chunks(directory: &OwnedFd) -> Result<Vec<Chunk>, Errno> {
         Err(Errno::NOENT) => group(EXTENT_TREE, address),
         found => found,
     };
-    let chunk = |(key, data): (Key, Vec<u8>)| {
-        let groups = used(key.offset)?;
+    let chunk = |Range { start, end }| {
+        let groups = used(start)?;
         let used = groups.first().map_or(0, |(_, data)| word_at(data, 0));
-        Ok(Chunk { address: key.offset, length: word_at(&data, 0), used })
+        Ok(Chunk { address: start, length: end - start, used })
     };
-    found.into_iter().map(chunk).collect()
+    btrfs::chunks(directory)?.into_iter().map(chunk).collect()
 }
 
 #[cfg(test)]

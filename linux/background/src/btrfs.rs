@@ -4,6 +4,7 @@ use crate::error::WorkError;
 use rustix::fs::{Mode, OFlags, fstatfs, open};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -16,6 +17,11 @@ pub(crate) const SUBVOLUME_INODE: u64 = 256;
 /// The tree of trees, and of a key in it that says in which directory and by which name a subvolume lies.
 pub(crate) const ROOT_TREE: u64 = 1;
 const ROOT_BACK_REFERENCE: u8 = 144;
+
+/// The tree of chunks, and what a chunk is in it.
+const CHUNK_TREE: u64 = 3;
+const CHUNKS: u64 = 256;
+const CHUNK_ITEM: u8 = 228;
 
 /// `struct btrfs_ioctl_search_args`: a key of 104 bytes, and room for what is found.
 type SearchArgs = [u8; 4096];
@@ -94,6 +100,15 @@ pub(crate) fn subvolume(directory: &OwnedFd) -> Result<Subvolume, Errno> {
 pub(crate) fn has_subvolume(directory: &OwnedFd, number: u64) -> Result<bool, Errno> {
     let key = |offset| Key { object: number, kind: ROOT_BACK_REFERENCE, offset };
     items(directory, ROOT_TREE, key(0), key(u64::MAX)).map(|names| !names.is_empty())
+}
+
+/// Addresses of chunks, the pieces of the space that a btrfs has divided its disks into, in order. They may be anywhere: what a balance
+/// moves gets addresses above all that there were.
+pub(crate) fn chunks(directory: &OwnedFd) -> Result<Vec<Range<u64>>, Errno> {
+    let key = |offset| Key { object: CHUNKS, kind: CHUNK_ITEM, offset };
+    let found = items(directory, CHUNK_TREE, key(0), key(u64::MAX))?;
+    let chunk = |(key, data): (Key, Vec<u8>)| key.offset..key.offset.saturating_add(word_at(&data, 0));
+    Ok(found.into_iter().map(chunk).collect())
 }
 
 /// Items of a tree from one key to another, both included, in order.

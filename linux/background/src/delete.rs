@@ -62,6 +62,8 @@ struct Frame {
     names: Vec<CString>,
     /// Names that stay.
     kept: BTreeSet<CString>,
+    /// Names that were not there when they were to be removed.
+    vanished: BTreeSet<CString>,
     /// Only the names that were given belong to the deletion, not what else is in it.
     is_parent: bool,
 }
@@ -83,10 +85,9 @@ impl Deletion {
     /// Begins to delete what is held, with all that is in it.
     pub(crate) fn of(target: Target) -> Self {
         let Target { path, parent: directory, name, directory: inner, facts } = target;
-        let frame =
-            |directory, path, names, is_parent| Frame { directory, path, names, kept: BTreeSet::new(), is_parent };
-        let mut open = vec![frame(directory, parent(&path).to_owned(), vec![name], true)];
-        open.extend(inner.map(|inner| frame(inner, path, Vec::new(), false)));
+        let first = Frame { names: vec![name], is_parent: true, ..Frame::of(directory, parent(&path).to_owned()) };
+        let mut open = vec![first];
+        open.extend(inner.map(|inner| Frame::of(inner, path)));
         Self { open, facts, is_begun: false, removed: Removed::default(), left: Vec::new() }
     }
 
@@ -116,16 +117,15 @@ impl Deletion {
                     let path = frame.path.join(OsStr::from_bytes(name.to_bytes()));
                     // Removed once it is empty, when it is closed.
                     frame.names.push(name);
-                    let (names, kept) = (Vec::new(), BTreeSet::new());
-                    self.open.push(Frame { directory, path, names, kept, is_parent: false });
+                    self.open.push(Frame::of(directory, path));
                 }
                 Err(Errno::XDEV) => frame.keep(name, "something is mounted there", &mut self.left),
                 // It is no directory any more: what it is now is looked at again.
                 Err(Errno::LOOP | Errno::NOTDIR) => frame.names.push(name),
-                Err(Errno::NOENT) => {}
+                Err(Errno::NOENT) => frame.vanished(name, &mut self.left),
                 Err(errno) => frame.keep(name, &errno.to_string(), &mut self.left),
             },
-            Err(Errno::NOENT) => {}
+            Err(Errno::NOENT) => frame.vanished(name, &mut self.left),
             Err(errno) => frame.keep(name, &errno.to_string(), &mut self.left),
         }
         true
@@ -167,7 +167,7 @@ impl Deletion {
         let Some(name) = parent.names.pop() else { return };
         match unlinkat(&parent.directory, &name, AtFlags::REMOVEDIR) {
             Ok(()) => self.removed.directories += 1,
-            Err(Errno::NOENT) => {}
+            Err(Errno::NOENT) => parent.vanished(name, &mut self.left),
             // What is left in it was told already.
             Err(Errno::NOTEMPTY | Errno::EXIST) if !closed.kept.is_empty() => drop(parent.kept.insert(name)),
             Err(errno) => parent.keep(name, &errno.to_string(), &mut self.left),
@@ -176,6 +176,12 @@ impl Deletion {
 }
 
 impl Frame {
+    /// Of which nothing was read yet.
+    fn of(directory: OwnedFd, path: PathBuf) -> Self {
+        let (kept, vanished) = (BTreeSet::new(), BTreeSet::new());
+        Self { directory, path, names: Vec::new(), kept, vanished, is_parent: false }
+    }
+
     /// Reads more names; whether there are any that do not stay.
     fn read(&mut self, left: &mut Vec<Left>) -> bool {
         let entries = match Dir::read_from(&self.directory) {
@@ -189,6 +195,9 @@ impl Frame {
         let is_entry = |name: &CString| !matches!(name.to_bytes(), b"." | b"..");
         let new = |name: &CString| is_entry(name) && !self.kept.contains(name);
         self.names = names.filter(new).take(NAMES_AT_A_TIME).collect();
+        // Of what is gone nothing is remembered.
+        let mut vanished = std::mem::take(&mut self.vanished);
+        self.vanished = self.names.iter().filter_map(|name| vanished.take(name)).collect();
         !self.names.is_empty()
     }
 
@@ -201,6 +210,16 @@ impl Frame {
         unlinkat(&self.directory, name, AtFlags::empty())?;
         let bytes = if stat.st_nlink == 1 { u64::try_from(stat.st_blocks).unwrap_or(0) * 512 } else { 0 };
         Ok(Removed { directories: 0, files: 1, bytes })
+    }
+
+    /// An entry is not there: somebody else removed it. But a damaged directory, and some file systems, list names that they do not find,
+    /// again and again: one that was listed twice stays.
+    fn vanished(&mut self, name: CString, left: &mut Vec<Left>) {
+        if self.vanished.contains(&name) {
+            self.keep(name, "it is listed and cannot be found", left);
+        } else {
+            self.vanished.insert(name);
+        }
     }
 
     /// An entry stays.
@@ -216,5 +235,38 @@ impl Removed {
         self.directories += more.directories;
         self.files += more.files;
         self.bytes += more.bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Deletion;
+    use std::fs;
+
+    /// As a damaged directory does, which cannot be made here.
+    #[test]
+    fn a_name_that_is_listed_again_and_again_and_never_found_is_left_with_a_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = folder.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        let mut deletion = Deletion::begin(&tree, true).unwrap();
+        let listed = |deletion: &mut Deletion, name: &std::ffi::CStr| {
+            deletion.open.last_mut().unwrap().names = vec![name.to_owned()];
+            assert!(deletion.step());
+        };
+        // Once is no harm: somebody else removed it.
+        listed(&mut deletion, c"phantom");
+        assert_eq!(deletion.left(), []);
+        listed(&mut deletion, c"phantom");
+        assert_eq!(deletion.left()[0].path, tree.join("phantom"));
+        assert_eq!(deletion.left()[0].reason, "it is listed and cannot be found");
+        assert!(deletion.open.last().unwrap().kept.contains(c"phantom"), "it is not listed any more");
+        // One that is really gone is forgotten at the next look.
+        listed(&mut deletion, c"gone");
+        fs::write(tree.join("other"), []).unwrap();
+        assert!(deletion.open.last_mut().unwrap().read(&mut Vec::new()));
+        assert!(deletion.open.last().unwrap().vanished.is_empty());
+        while deletion.step() {}
+        assert_eq!((deletion.left().len(), deletion.removed().files, tree.exists()), (1, 1, false));
     }
 }

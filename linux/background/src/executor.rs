@@ -269,23 +269,30 @@ mod tests {
     use crate::directories::{Ended, Progress, replace};
     use crate::run::WorkerProgram;
     use crate::settings::Settings;
-    use minerva_model::{BackgroundId, CgroupVersion};
+    use crate::spec::Kind;
+    use crate::worker::{Assignment, Worker};
+    use minerva_model::{BackgroundId, CgroupVersion, DeviceId, Nanos};
+    use std::path::Path;
+
+    fn executor(root: &Path, parent: &str) -> Executor {
+        let worker =
+            WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new(), service_starter: None };
+        Executor::new(Settings {
+            runtime_dir: root.join("run"),
+            state_dir: root.join("state"),
+            cgroup_root: root.join("cgroup"),
+            version: CgroupVersion::V2,
+            parent: parent.to_owned(),
+            sys: root.join("sys"),
+            proc: root.join("proc"),
+            worker,
+        })
+    }
 
     #[test]
     fn what_failed_and_is_not_there_is_begun_again_once_it_is() {
         let root = tempfile::tempdir().unwrap();
-        let below = |name: &str| root.path().join(name);
-        let worker = WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new() };
-        let mut executor = Executor::new(Settings {
-            runtime_dir: below("run"),
-            state_dir: below("state"),
-            cgroup_root: below("cgroup"),
-            version: CgroupVersion::V2,
-            parent: "minerva".to_owned(),
-            sys: below("sys"),
-            proc: below("proc"),
-            worker,
-        });
+        let mut executor = executor(root.path(), "minerva");
         let place = executor.settings.place(BackgroundId(1), &executor.hierarchy);
         place.make().unwrap();
         let message = "it ended with status 1".to_owned();
@@ -294,5 +301,24 @@ mod tests {
         replace(&place.state.join("begun"), &(), false).unwrap();
         executor.begin_again(BackgroundId(1));
         assert!(place.ended().is_none() && !place.has_begun());
+    }
+
+    #[test]
+    fn a_worker_that_lives_is_stopped_and_removed_in_the_groups_in_which_it_was_begun() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let spec = Worker::of(root, Kind::Delete, root).spec().clone();
+        let before = executor(root, "before");
+        let place = before.settings.place(spec.id, &before.hierarchy);
+        replace(&place.runtime.join("spec"), &Assignment { spec: spec.clone(), place: place.clone() }, false).unwrap();
+        let lives = place.lock().unwrap().unwrap();
+        let (mut now, device) = (executor(root, "now"), DeviceId { major: 8, minor: 0 });
+        now.add(Nanos::ZERO, spec.clone(), device, Nanos::ZERO);
+        assert_eq!(now.runs[&spec.id].group(), place.groups.io);
+        now.runs.clear();
+        assert_eq!(now.left_behind(spec.id).unwrap().group(), place.groups.io);
+        drop(lives);
+        now.add(Nanos::ZERO, spec.clone(), device, Nanos::ZERO);
+        assert_eq!(now.runs[&spec.id].group(), root.join("cgroup/now/background-b1"), "the next one is begun there");
     }
 }

@@ -39,6 +39,13 @@ impl Freezer {
         fs::write(&file, text).map_err(WorkError::io("write", &file))
     }
 
+    /// What it was last told; nothing where there is no such group.
+    pub(crate) fn is_set(&self) -> Option<bool> {
+        let read = |file: &str| fs::read_to_string(self.group.join(file)).ok();
+        let unified = read("cgroup.freeze").map(|text| text.trim() == "1");
+        unified.or_else(|| read("freezer.state").map(|text| text.trim() != "THAWED"))
+    }
+
     /// Every process in it has stopped.
     pub(crate) fn is_frozen(&self) -> bool {
         let read = |file: &str| fs::read_to_string(self.group.join(file)).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! Numbers of file systems change: those of disks follow the order in which they were found, that of a btrfs the order in which it was
 //! mounted. So a file system is known by what is written on it. Of a btrfs each subvolume counts its inodes by itself.
 
-use crate::btrfs::{BTRFS_MAGIC, file_system_identifier, subvolume, word_at};
+use crate::btrfs::{BTRFS_MAGIC, file_system_identifier, half_at, subvolume, word_at};
 use crate::error::WorkError;
 use crate::facts::Facts;
 use rustix::fs::{fstatfs, fstatvfs};
@@ -19,6 +19,10 @@ const XFS_MAGIC: u64 = 0x5846_5342;
 type XfsGeometry = [u8; 112];
 const XFS_GEOMETRY: Opcode = opcode::read::<XfsGeometry>(b'X', 100);
 const XFS_IDENTIFIER: usize = 64;
+/// Bytes of a block, blocks of an allocation group, blocks of all groups, and of the realtime part.
+const XFS_BLOCK: usize = 0;
+const XFS_GROUP: usize = 8;
+const XFS_BLOCKS: [usize; 2] = [32, 40];
 
 /// A file, a directory, a snapshot or an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +34,9 @@ pub struct FileIdentity {
     /// What a reboot leaves as it is. Earlier versions did not record it.
     #[serde(default)]
     pub lasting: Option<LastingIdentity>,
+    /// Of what is to be deleted: the inode of the directory that it lay in. Earlier versions did not record it.
+    #[serde(default)]
+    pub parent_inode: Option<u64>,
 }
 
 /// By what a reboot leaves as it is.
@@ -48,7 +55,7 @@ impl FileIdentity {
     pub(crate) fn of(facts: &Facts, directory: &OwnedFd, path: &Path) -> Result<Self, WorkError> {
         let lasting =
             LastingIdentity::of(facts, directory).map_err(WorkError::io("look at the file system of", path))?;
-        Ok(Self { device: facts.device, inode: facts.inode, lasting: Some(lasting) })
+        Ok(Self { device: facts.device, inode: facts.inode, lasting: Some(lasting), parent_inode: None })
     }
 
     /// A number of the file system that it is on, which is that of all that is on it.
@@ -61,7 +68,7 @@ impl FileIdentity {
         self.lasting.is_some_and(|lasting| lasting.file_system == file_system)
     }
 
-    /// Whether what was found is what was recorded.
+    /// Whether what was found is what was recorded, in whichever directory that is by now.
     pub(crate) fn is(&self, found: &Self) -> bool {
         match (self.lasting, found.lasting) {
             (Some(recorded), Some(lasting)) => recorded == lasting && self.inode == found.inode,
@@ -82,8 +89,7 @@ pub(crate) fn file_system(directory: &OwnedFd) -> Result<((u64, u64), u64), Errn
     match fstatfs(directory)?.f_type as u64 {
         BTRFS_MAGIC => Ok((file_system_identifier(directory)?, subvolume(directory)?.number)),
         XFS_MAGIC => {
-            // SAFETY: `XFS_IOC_FSGEOMETRY_V1` writes one `struct xfs_fsop_geom_v1`, which is 112 bytes.
-            let geometry = unsafe { ioctl(directory, Getter::<XFS_GEOMETRY, XfsGeometry>::new()) }?;
+            let geometry = xfs_geometry(directory)?;
             Ok(((word_at(&geometry, XFS_IDENTIFIER), word_at(&geometry, XFS_IDENTIFIER + 8)), 0))
         }
         // Made from what is written on it, of ext4 and most others.
@@ -92,6 +98,22 @@ pub(crate) fn file_system(directory: &OwnedFd) -> Result<((u64, u64), u64), Errn
             identifier => Ok(((identifier, 0), 0)),
         },
     }
+}
+
+/// Of an XFS: how large it is, and each of its allocation groups.
+pub(crate) fn xfs_sizes(directory: &OwnedFd) -> Result<Option<(u64, u64)>, Errno> {
+    if fstatfs(directory)?.f_type as u64 != XFS_MAGIC {
+        return Ok(None);
+    }
+    let geometry = xfs_geometry(directory)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(half_at(&geometry, XFS_BLOCK).into());
+    let blocks = XFS_BLOCKS.map(|at| word_at(&geometry, at));
+    Ok(Some((bytes(blocks[0].saturating_add(blocks[1])), bytes(half_at(&geometry, XFS_GROUP).into()))))
+}
+
+fn xfs_geometry(directory: &OwnedFd) -> Result<XfsGeometry, Errno> {
+    // SAFETY: `XFS_IOC_FSGEOMETRY_V1` writes one `struct xfs_fsop_geom_v1`, which is 112 bytes.
+    unsafe { ioctl(directory, Getter::<XFS_GEOMETRY, XfsGeometry>::new()) }
 }
 
 #[cfg(test)]

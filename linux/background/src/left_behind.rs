@@ -88,7 +88,7 @@ mod tests {
             name: name.clone(),
             kind,
             path: root.join(&name),
-            identity: FileIdentity { device: 1, inode: 2, lasting: None },
+            identity: FileIdentity { device: 1, inode: 2, lasting: None, parent_inode: None },
             command: Vec::new(),
             never_stop: false,
             position: 0,

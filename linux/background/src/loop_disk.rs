@@ -34,7 +34,7 @@ impl LoopDisk {
         self.folder.path()
     }
 
-    fn image(&self) -> PathBuf {
+    pub(crate) fn image(&self) -> PathBuf {
         self.folder.path().join("image")
     }
 

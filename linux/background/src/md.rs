@@ -105,7 +105,7 @@ impl Array {
         let written = u128::from_str_radix(&text, 16).ok().filter(|written| *written != 0);
         let file_system = written.map_or((0, device), |written| ((written >> 64) as u64, written as u64));
         let lasting = Some(LastingIdentity { file_system, subvolume: 0, born_ns: 0 });
-        Ok(FileIdentity { device, inode: 0, lasting })
+        Ok(FileIdentity { device, inode: 0, lasting, parent_inode: None })
     }
 
     /// Sectors that differ, as the check found so far, or the last one.

@@ -229,7 +229,7 @@ mod tests {
             name: "one".to_owned(),
             kind: Kind::Command,
             path: root.path().to_owned(),
-            identity: FileIdentity { device: 1, inode: 2, lasting: None },
+            identity: FileIdentity { device: 1, inode: 2, lasting: None, parent_inode: None },
             command: Vec::new(),
             never_stop: false,
             position: 0,

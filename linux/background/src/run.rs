@@ -1,39 +1,25 @@
 //! One queue's worker, as its daemon sees it: started or taken over, let run and stopped.
 
 mod confined;
+mod starting;
 mod stopping;
 #[cfg(test)]
 mod tests;
 
 use crate::activity::Activity;
-use crate::directories::{QueueDirectories, replace};
+use crate::directories::QueueDirectories;
 use crate::duty::Duty;
-use crate::error::WorkError;
 use crate::freezer::Freezer;
-use crate::groups;
 use crate::identity::file_system;
 use crate::processors::Hierarchy;
 use crate::spec::{Found, Kind, Spec};
-use crate::worker::Assignment;
 use minerva_model::{BackgroundHold, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos};
 use rustix::fs::fstatvfs;
-use std::ffi::OsString;
-use std::fs::File;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Child;
 use std::thread::JoinHandle;
 
-/// How to start a worker: a program and its arguments, to which the runtime directory of the queue is added.
-#[derive(Clone, Debug)]
-pub struct WorkerProgram {
-    /// The program.
-    pub program: OsString,
-    /// Its name for process lists.
-    pub name: OsString,
-    /// Arguments before the directory.
-    pub arguments: Vec<OsString>,
-}
+pub use starting::WorkerProgram;
 
 /// A queue.
 #[derive(Debug)]
@@ -48,6 +34,8 @@ pub(crate) struct Run {
     is_alive: bool,
     /// The worker may run.
     is_running: bool,
+    /// Somebody else let it run or stopped it since, or that is not known.
+    is_in_doubt: bool,
     pub(crate) state: BackgroundState,
     pub(crate) message: String,
     /// What it is for is not at its path: it is not begun until that was found again.
@@ -59,6 +47,8 @@ pub(crate) struct Run {
     cancelling: Option<JoinHandle<()>>,
     /// What the kernel does for it was ended too.
     is_ended: bool,
+    /// It had stopped before it was removed, outside of any call into the kernel.
+    had_stopped: bool,
     /// So many processors its processes may use; 0: all.
     pub(crate) processors_wanted: u32,
     /// Which they are, or why they are not fewer than all.
@@ -79,6 +69,7 @@ impl Run {
             duty: Duty::default(),
             child: None,
             is_running: true,
+            is_in_doubt: false,
             state: BackgroundState::Waiting,
             message: String::new(),
             is_absent: false,
@@ -87,6 +78,7 @@ impl Run {
             counted_at: now,
             cancelling: None,
             is_ended: false,
+            had_stopped: false,
             processors_wanted: 0,
             processors_said: String::new(),
             activity: Activity::default(),
@@ -110,10 +102,8 @@ impl Run {
     }
 
     fn has_worker(&mut self) -> bool {
-        if let Some(child) = &mut self.child
-            && matches!(child.try_wait(), Ok(Some(_)))
-        {
-            self.child = None;
+        if let Some(Ok(Some(status))) = self.child.as_mut().map(Child::try_wait) {
+            self.child_ended(status);
         }
         self.child.is_some() || self.place.is_alive()
     }
@@ -124,6 +114,7 @@ impl Run {
         let was_alive = std::mem::replace(&mut self.is_alive, is_alive);
         // What has ended runs no more.
         self.is_running &= self.is_alive;
+        self.is_in_doubt = self.is_alive && !self.is_as_told();
         if let Some(ended) = self.place.ended().filter(|_| !self.is_alive) {
             self.state = match (ended.is_absent, ended.is_done) {
                 (true, _) => BackgroundState::Waiting,
@@ -165,19 +156,14 @@ impl Run {
         let is_begun = self.spec.kind == Kind::MdResync;
         if (may || is_begun) && !self.is_alive && self.wants() {
             self.begin(worker, hierarchy);
-            if !may
-                && self.is_alive
-                && let Err(error) = self.stop_with(sys)
-            {
-                self.message = error.in_full();
-            }
+            self.is_in_doubt = true;
         }
-        if may != self.is_running && self.is_alive {
-            let outcome = if may { self.let_run(sys) } else { self.stop_with(sys) };
-            if let Err(error) = outcome {
-                self.message = error.in_full();
+        if self.is_alive && (may != self.is_running || self.is_in_doubt) {
+            match if may { self.let_run(sys) } else { self.stop_with(sys) } {
+                Ok(()) => (self.is_running, self.is_in_doubt) = (may, false),
+                // It is tried again.
+                Err(error) => self.message = error.in_full(),
             }
-            self.is_running = may;
         }
     }
 
@@ -258,30 +244,5 @@ impl Run {
         self.state = BackgroundState::Failed;
         "it ended without saying how, by a reboot or a kill; it is not begun again by itself: minerva-ctl background resume does"
             .clone_into(&mut self.message);
-    }
-
-    fn start(&mut self, worker: &WorkerProgram, hierarchy: Option<&Hierarchy>) -> Result<(), WorkError> {
-        self.place.make()?;
-        groups::make(&self.place.groups.io)?;
-        self.freezer.make_frozen()?;
-        let (position, found) = self.position();
-        let spec = Spec { position, found, ..self.spec.clone() };
-        if let (Some(hierarchy), Some(group)) = (hierarchy, &self.place.groups.processors)
-            && let Err(error) = hierarchy.make(group)
-        {
-            self.processors_said = error.in_full();
-        }
-        replace(&self.place.runtime.join("spec"), &Assignment { spec, place: self.place.clone() }, false)?;
-        let path = self.place.state.join("errors");
-        let errors = File::options().create(true).append(true).open(&path).map_err(WorkError::io("open", &path))?;
-        let mut command = Command::new(&worker.program);
-        command.arg0(&worker.name).args(&worker.arguments).arg(&self.place.runtime).current_dir("/");
-        // A group of its own: what is typed at the daemon's terminal is not meant for it.
-        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        let program = PathBuf::from(&worker.program);
-        self.child = Some(command.spawn().map_err(WorkError::io("start", &program))?);
-        self.is_alive = true;
-        self.is_running = false;
-        Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! Where everything is: the daemon's directories, the hierarchies of groups, and how a worker is started.
 
-use crate::directories::{Groups, QueueDirectories};
+use crate::directories::{Groups, QueueDirectories, read};
 use crate::groups::mounted;
 use crate::processors::Hierarchy;
 use crate::run::WorkerProgram;
+use crate::worker::Assignment;
 use minerva_model::{BackgroundId, CgroupVersion};
 use std::fs;
 use std::path::PathBuf;
@@ -35,6 +36,8 @@ impl Settings {
         format!("{}/background-{id}", self.parent)
     }
 
+    /// Where the worker of a queue is or will be. One that lives is in the groups in which it was begun: since then the operator may have
+    /// named another parent.
     pub(crate) fn place(&self, id: BackgroundId, processors: &Result<Hierarchy, String>) -> QueueDirectories {
         let cgroup = self.cgroup(id);
         let groups = Groups {
@@ -42,7 +45,13 @@ impl Settings {
             freezer: self.freezer_root().join(&cgroup),
             processors: processors.as_ref().ok().map(|hierarchy| hierarchy.group(&cgroup)),
         };
-        QueueDirectories::of(&self.runtime_dir, &self.state_dir, id, groups)
+        let mut place = QueueDirectories::of(&self.runtime_dir, &self.state_dir, id, groups);
+        if place.is_alive()
+            && let Some(begun) = read::<Assignment>(&place.runtime.join("spec"))
+        {
+            place.groups = begun.place.groups;
+        }
+        place
     }
 
     pub(crate) fn mounts(&self) -> String {

@@ -8,6 +8,7 @@ use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
 use crate::{balance, defragment, delete_all, md, scrub, snapshot, trim};
 use rustix::process::fchdir;
+use sd_notify::NotifyState;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -31,6 +32,8 @@ pub fn work(runtime: &Path, sys: &Path) -> Result<(), WorkError> {
     };
     let place = assignment.place.clone();
     let Some(_lock) = place.lock()? else { return Ok(()) };
+    // Whoever made a service of this process waits for it. Where nobody did, nothing happens.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
     if place.ended().is_some() {
         return Ok(());
     }
@@ -58,7 +61,7 @@ fn run(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
         Kind::MdCheck => md::check(worker, sys),
         Kind::MdResync => md::resync(worker, sys),
         Kind::Fstrim => {
-            trim::run(worker)?;
+            trim::run(worker, sys)?;
             worker.say(&format!("{} bytes were told to be unused", worker.freed_bytes()));
             Ok(())
         }
@@ -79,6 +82,8 @@ fn command(worker: &Worker) -> Result<(), WorkError> {
     let program = spec.command.first().cloned().unwrap_or_default();
     let mut command = Command::new(&program);
     command.args(spec.command.iter().skip(1));
+    // That is for the worker, not for what it runs.
+    command.env_remove("NOTIFY_SOCKET");
     let mut child = match command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn() {
         Ok(child) => child,
         Err(error) => return failed(format!("{program} could not be started: {error}")),

@@ -58,8 +58,8 @@ impl Worklist {
         let lost =
             move |work: &Work| if is_against_others { work.learnt.slow_down().max(SLOW_DOWN_LEAST) } else { 1.0 };
         move |work: &Work| {
-            let (added, due) = (work.queue.added, work.due());
-            let urgent_from = Nanos(due.0.saturating_sub(due.since(added).0 / URGENT_PART));
+            let due = work.due();
+            let urgent_from = Nanos(due.0.saturating_sub(work.given().0 / URGENT_PART));
             let is_told = work.queue.hold == BackgroundHold::Told;
             let urgent = if urgent_from <= now { (u8::from(is_told), due.0) } else { (u8::MAX, 0) };
             // Whole bytes a second: a key must be in a total order.

@@ -17,6 +17,7 @@ fn queue(hold: BackgroundHold) -> Event {
         priority: 0,
         added: Nanos::ZERO,
         due: None,
+        given: None,
         is_paused: false,
         hold,
         cost: BackgroundCost { seconds_per_item: 1.0, measured_seconds: 0.0, slow_down: None },

@@ -23,12 +23,35 @@ fn cancel(spec: &Spec) -> Result<(), WorkError> {
     }
 }
 
+/// Cancels until the caller has stopped. One that had already is in no call: a scrub or a balance that runs is somebody else's then. What
+/// cannot be cancelled ends by itself.
+fn cancel_until(has_stopped: impl Fn() -> bool, mut cancel: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !has_stopped() && begun.elapsed() < CANCEL_MAX && cancel() {
+        std::thread::sleep(CANCEL_PERIOD);
+    }
+}
+
 impl Run {
     pub(super) fn let_run(&mut self, sys: &Path) -> Result<(), WorkError> {
         if self.spec.kind.is_of_array() {
             self.put_speeds_back(&Array::of(&self.spec.path, sys)?);
         }
         self.freezer.set(false)
+    }
+
+    /// Its groups, or the speeds of its array, are as it was told last. The guard of a daemon that stalls stops all work, and the daemon may
+    /// go on.
+    pub(super) fn is_as_told(&self) -> bool {
+        let is_frozen = self.freezer.is_set().unwrap_or(!self.is_running);
+        let is_slowed = self.place.runtime.join("speeds").exists();
+        match self.spec.kind {
+            _ if self.is_running => !is_frozen && !is_slowed,
+            _ if self.spec.hold() == BackgroundHold::Cap => true,
+            // Its worker only looks, and is not frozen.
+            Kind::MdCheck | Kind::MdResync => is_slowed,
+            _ => is_frozen,
+        }
     }
 
     pub(super) fn stop_with(&mut self, sys: &Path) -> Result<(), WorkError> {
@@ -42,6 +65,8 @@ impl Run {
                 replace(&self.place.runtime.join("stopped"), &(), false)?;
                 if self.is_alive { self.cancel_apart() } else { Ok(()) }
             }
+            // What the array does is not its check, but what comes before one, such as a recovery.
+            Kind::MdCheck if !self.is_alive && !self.place.has_check() => Ok(()),
             // Its worker only looks, and must see the end of what the kernel does slowly now.
             Kind::MdCheck | Kind::MdResync => {
                 let array = Array::of(&self.spec.path, sys)?;
@@ -59,14 +84,8 @@ impl Run {
     /// work is looked at meanwhile. More than once, because the worker may just have been about to call.
     fn cancel_apart(&mut self) -> Result<(), WorkError> {
         let (spec, place, freezer) = (self.spec.clone(), self.place.clone(), self.freezer.clone());
-        let until_it_stopped = move || {
-            let begun = Instant::now();
-            let has_stopped = || freezer.is_frozen() || !place.is_alive();
-            // What cannot be cancelled ends by itself.
-            while cancel(&spec).is_ok() && !has_stopped() && begun.elapsed() < CANCEL_MAX {
-                std::thread::sleep(CANCEL_PERIOD);
-            }
-        };
+        let has_stopped = move || freezer.is_frozen() || !place.is_alive();
+        let until_it_stopped = move || cancel_until(has_stopped, || cancel(&spec).is_ok());
         let thread = std::thread::Builder::new().name("cancel".to_owned()).spawn(until_it_stopped);
         self.cancelling = Some(thread.map_err(WorkError::io("start a thread for", &self.spec.path))?);
         Ok(())
@@ -118,6 +137,8 @@ impl Run {
     pub(crate) fn remove(&mut self, sys: &Path) -> bool {
         self.is_alive = self.has_worker();
         if self.is_alive {
+            // Before the end of its processes, after which nobody can tell. It begins no call any more.
+            self.had_stopped |= self.freezer.is_frozen();
             let _ = self.freezer.kill();
         }
         if self.is_cancelling() {
@@ -125,7 +146,7 @@ impl Run {
         }
         if self.is_alive {
             // After that, so that it begins no more.
-            if matches!(self.spec.kind, Kind::BtrfsScrub | Kind::BtrfsBalance) {
+            if matches!(self.spec.kind, Kind::BtrfsScrub | Kind::BtrfsBalance) && !self.had_stopped {
                 let _ = self.cancel_apart();
             }
             return false;
@@ -162,5 +183,25 @@ impl Run {
         others.for_each(|group| is_gone &= groups::remove(group));
         // What is to be put back went with the group.
         is_gone && processors::free(&self.place).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cancel_until;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_worker_that_stopped_outside_of_a_call_has_nothing_cancelled_and_one_about_to_call_has() {
+        // After so many attempts it has stopped.
+        for stops_after in [0, 1, 3] {
+            let cancelled = Cell::new(0);
+            let cancel = || {
+                cancelled.set(cancelled.get() + 1);
+                true
+            };
+            cancel_until(|| cancelled.get() >= stops_after, cancel);
+            assert_eq!(cancelled.get(), stops_after);
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! A queue without a disk of its own.
 
-use super::Run;
+use super::{Run, WorkerProgram};
 use crate::loop_disk::LoopDisk;
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
-use minerva_model::{DeviceId, Nanos};
+use minerva_model::{BackgroundPace, DeviceId, Nanos};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn run(root: &Path, kind: Kind, path: &Path) -> Run {
@@ -93,5 +93,134 @@ fn removing_a_check_of_an_array_ends_it_only_if_it_was_begun_for_that() {
             is_ours,
             "the next check of another begins where it would"
         );
+    }
+}
+
+/// A worker that does nothing, and is ended with the test.
+struct Sleeper(Run);
+
+impl Sleeper {
+    fn new(mut run: Run) -> Self {
+        run.child = Some(Command::new("sleep").arg("600").spawn().unwrap());
+        run.duty.pace = BackgroundPace::Gaps;
+        run.look();
+        Self(run)
+    }
+
+    fn turn(&mut self, is_gap: bool, sys: &Path) {
+        let worker = WorkerProgram {
+            program: "false".into(),
+            name: "false".into(),
+            arguments: Vec::new(),
+            service_starter: None,
+        };
+        self.0.look();
+        self.0.turn(Nanos::ZERO, is_gap, (&worker, None), sys);
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn work_that_the_guard_stopped_goes_on_as_told_once_its_daemon_does() {
+    for is_gap in [true, false] {
+        let root = tempfile::tempdir().unwrap();
+        let run = run(root.path(), Kind::Delete, root.path());
+        let state = run.place.groups.freezer.join("freezer.state");
+        fs::create_dir_all(state.parent().unwrap()).unwrap();
+        let (is, other) = if is_gap { ("THAWED", "FROZEN") } else { ("FROZEN", "THAWED") };
+        let mut sleeper = Sleeper::new(run);
+        for _ in 0..2 {
+            fs::write(&state, other).unwrap();
+            sleeper.turn(is_gap, root.path());
+            assert_eq!((fs::read_to_string(&state).unwrap().as_str(), sleeper.0.is_running), (is, is_gap));
+        }
+    }
+}
+
+#[test]
+fn an_array_that_the_guard_slowed_goes_on_as_told_once_its_daemon_does() {
+    let root = tempfile::tempdir().unwrap();
+    let (sys, node, knobs) = slowable(root.path(), "check\n");
+    let mut sleeper = Sleeper::new(run(root.path(), Kind::MdCheck, &node));
+    fs::create_dir_all(&sleeper.0.place.groups.freezer).unwrap();
+    sleeper.turn(true, &sys);
+    assert_eq!(speeds(&knobs), ["1000 (local)\n", "5000 (local)\n"]);
+    sleeper.0.stop_with(&sys).unwrap();
+    assert_eq!(speeds(&knobs), ["1", "1"]);
+    sleeper.turn(true, &sys);
+    assert_eq!(speeds(&knobs), ["1000", "5000"]);
+}
+
+#[test]
+fn what_could_not_be_stopped_or_let_run_is_tried_again() {
+    for is_gap in [true, false] {
+        let root = tempfile::tempdir().unwrap();
+        let mut sleeper = Sleeper::new(run(root.path(), Kind::Delete, root.path()));
+        sleeper.0.is_running = !is_gap;
+        // Its group is not there.
+        sleeper.turn(is_gap, root.path());
+        assert_eq!(sleeper.0.is_running, !is_gap);
+        assert!(sleeper.0.message.contains("freezer.state"), "{}", sleeper.0.message);
+        let state = sleeper.0.place.groups.freezer.join("freezer.state");
+        fs::create_dir_all(state.parent().unwrap()).unwrap();
+        sleeper.turn(is_gap, root.path());
+        assert_eq!(fs::read_to_string(&state).unwrap(), if is_gap { "THAWED" } else { "FROZEN" });
+        assert_eq!(sleeper.0.is_running, is_gap);
+    }
+}
+
+/// A scrub or a balance that runs then is somebody else's.
+#[test]
+fn removing_work_that_had_stopped_between_its_calls_cancels_none() {
+    for had_stopped in [true, false] {
+        let root = tempfile::tempdir().unwrap();
+        let run = run(root.path(), Kind::BtrfsScrub, root.path());
+        let events = run.place.groups.freezer.join("cgroup.events");
+        fs::create_dir_all(events.parent().unwrap()).unwrap();
+        fs::write(&events, format!("populated 1\nfrozen {}\n", u8::from(had_stopped))).unwrap();
+        let mut sleeper = Sleeper::new(run);
+        assert!(!sleeper.0.remove(root.path()));
+        // It is being killed, and not frozen any more.
+        fs::write(&events, "populated 1\nfrozen 0\n").unwrap();
+        assert!(!sleeper.0.remove(root.path()));
+        assert_eq!(sleeper.0.cancelling.is_some(), !had_stopped);
+    }
+}
+
+/// The directory of sysfs, the node, and the knobs of an array that does something.
+fn slowable(root: &Path, action: &str) -> (PathBuf, PathBuf, PathBuf) {
+    let (sys, node) = (root.join("sys"), root.join("md7"));
+    let knobs = sys.join("block/md7/md");
+    fs::create_dir_all(&knobs).unwrap();
+    let files = [("sync_action", action), ("sync_speed_min", "1000 (local)\n"), ("sync_speed_max", "5000 (local)\n")];
+    files.iter().for_each(|(name, text)| fs::write(knobs.join(name), text).unwrap());
+    fs::write(&node, "").unwrap();
+    (sys, node, knobs)
+}
+
+fn speeds(knobs: &Path) -> [String; 2] {
+    ["sync_speed_min", "sync_speed_max"].map(|name| fs::read_to_string(knobs.join(name)).unwrap())
+}
+
+#[test]
+fn what_an_array_does_beside_a_check_that_was_refused_or_never_begun_is_not_slowed() {
+    for has_check in [true, false] {
+        let root = tempfile::tempdir().unwrap();
+        let (sys, node, knobs) = slowable(root.path(), if has_check { "check\n" } else { "recover\n" });
+        let mut run = run(root.path(), Kind::MdCheck, &node);
+        if has_check {
+            run.place.begin_check().unwrap();
+        }
+        run.stop_with(&sys).unwrap();
+        let is_slowed = speeds(&knobs) == ["1", "1"];
+        assert_eq!((is_slowed, run.place.runtime.join("speeds").exists()), (has_check, has_check));
     }
 }
