@@ -4,10 +4,11 @@
 use crate::callers::{Callers, Until};
 use crate::deferred::{Deferred, Earned, Peer, Wish, find_tenant, judge_machine, tenants_of};
 use crate::explain::explain;
+use crate::mount::Mount;
 use crate::reload::{self, Reloader};
 use crate::second_account::{SecondAccount, SecondTold};
 use crate::settings::{load, not_there, socket};
-use crate::tenant::{Mount, Tenant};
+use crate::tenant::Tenant;
 use crate::user::User;
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Pool, Request, TenantStatus, TreeStatus, ask};

@@ -1,7 +1,8 @@
 //! Where a file lies, why, and what happens next.
 
 use crate::deferred::{Deferred, Earned};
-use crate::tenant::{Mount, Tenant, Tenants};
+use crate::mount::Mount;
+use crate::tenant::{Tenant, Tenants};
 use crate::user::User;
 use anyhow::{Context, bail};
 use minerva_api::cache::DeferredFile;

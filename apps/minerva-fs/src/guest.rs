@@ -1,7 +1,8 @@
 //! In a virtual machine: the trees that its host serves to it by virtiofs (`machine` there), out of which files are moved to the machine's own
 //! disks (docs/adr/0064). Nothing is mounted or counted here; everybody in the machine may use them.
 
-use crate::tenant::{Mount, Tenant, Tenants};
+use crate::mount::Mount;
+use crate::tenant::{Tenant, Tenants};
 use anyhow::{Context, bail};
 use minerva_cachefs::{Account, Tree, TreeOptions};
 use minerva_config::{FsConfig, MigrationSettings};

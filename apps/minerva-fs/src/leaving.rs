@@ -1,8 +1,9 @@
 //! A tenant that the operator's file does not name any more, or names again, or otherwise.
 
+use crate::mount::Mount;
 use crate::owner::Owner;
 use crate::pool;
-use crate::tenant::{Mount, Tenant};
+use crate::tenant::Tenant;
 use minerva_config::{FsConfig, FsTenantSettings};
 use std::fs;
 
@@ -64,7 +65,7 @@ impl Tenant {
                     self.tidy(config);
                     return true;
                 }
-                Ok(Some(at)) => format!("{at} is used: `fuser -vm {at}` says by whom"),
+                Ok(Some(why)) => why,
                 Err(error) => format!("{error:#}"),
             }
         };
@@ -75,11 +76,11 @@ impl Tenant {
         false
     }
 
-    /// Unmounts both trees; if one of them is used, where that is.
+    /// Unmounts both trees; if one of them is used, which and by whom.
     pub(crate) fn unmount(&mut self) -> anyhow::Result<Option<String>> {
         for mount in [&mut self.stable, &mut self.temporary] {
             if !mount.unmount()? {
-                return Ok(Some(mount.at.display().to_string()));
+                return Ok(Some(mount.why_in_use()));
             }
         }
         Ok(None)

@@ -6,6 +6,7 @@
 //! | `run` | from the start to the last unmount |
 //! | `pool` | the memory of a tenant, the disk of all, and who else uses them |
 //! | `pool_disk` | is the directory the pool, or is its disk absent? |
+//! | `mount` | a tree where it is mounted, and how does it go? |
 //! | `mount_point` | a directory where something is mounted, or was |
 //! | `settings` | the operator's file |
 //! | `owner` | who owns a tenant's trees? |
@@ -51,6 +52,7 @@ mod leftovers;
 mod looker;
 mod machine;
 mod metrics;
+mod mount;
 mod mount_point;
 mod owner;
 mod pool;

@@ -1,8 +1,9 @@
 //! What Prometheus reads: of every tenant of the operator's file and each of its pools. Values are taken when they are asked for.
 
 use crate::deferred::{Deferred, MoveCounts};
+use crate::mount::Mount;
 use crate::second_account::SecondTold;
-use crate::tenant::{Mount, Tenants};
+use crate::tenant::Tenants;
 use crate::user::User;
 use anyhow::Context;
 use minerva_api::cache::Pool;

@@ -79,7 +79,9 @@ impl Reloader {
                 Err(error) => {
                     for mut tenant in started {
                         // Nobody knows of it yet.
-                        let _ = tenant.unmount();
+                        for mount in [&mut tenant.temporary, &mut tenant.stable] {
+                            let _ = mount.unmount();
+                        }
                         tenant.tidy(config);
                         let name = tenant.name.clone();
                         drop(tenant);

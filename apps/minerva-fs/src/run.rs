@@ -243,9 +243,8 @@ fn unmount_all(tenants: &mut Vec<Tenant>, signals: &Receiver<i32>) -> anyhow::Re
         if begun.elapsed() > DRAIN || is_hurried {
             for mount in busy {
                 eprintln!(
-                    "minerva-fs: {} is still in use (`fuser -vm {0}` shows by whom) and was detached; nothing that \
-                     was written is lost",
-                    mount.at.display()
+                    "minerva-fs: {}; who has it open meets ENOTCONN, and nothing that was written is lost",
+                    mount.why_in_use()
                 );
                 mount.detach()?;
             }

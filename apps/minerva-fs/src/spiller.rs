@@ -35,11 +35,21 @@ pub(crate) fn start(tenants: Tenants, settings: Arc<Settings>) -> anyhow::Result
             if is_look {
                 looked = Some(Instant::now());
             }
+            if is_look {
+                look_at_mapped(&tenants);
+            }
             let targets = targets(&tenants, &settings.now(), &aims, is_look);
             aims = spill(targets, &|| stop.comes_within(Duration::ZERO));
             watch.look(&tenants);
         }
     })
+}
+
+/// What programs stored to files that they have mapped and nobody has open is counted. Who changes which tenants there are does not wait for it.
+fn look_at_mapped(tenants: &Tenants) {
+    let of = |tenant: &Tenant| [&tenant.temporary, &tenant.stable].map(|mount| Arc::downgrade(&mount.tree));
+    let trees: Vec<_> = tenants.read().unwrap_or_else(PoisonError::into_inner).iter().flat_map(of).collect();
+    trees.iter().filter_map(Weak::upgrade).for_each(|tree| tree.look_at_mapped());
 }
 
 /// A tenant that uses more memory than it may keep.

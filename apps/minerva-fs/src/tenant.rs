@@ -1,17 +1,14 @@
 //! One tenant's two trees, from its directories to its mounts.
 
+use crate::mount::Mount;
 use crate::owner::Owner;
+use crate::pool;
 use crate::second_account::SecondAccounts;
 use crate::user::User;
-use crate::{mount_point, pool};
 use anyhow::Context;
 use minerva_api::cache::Pool;
-use minerva_cachefs::{
-    Account, Descriptors, DiskFlow, DiskQueue, Forgetting, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount,
-};
+use minerva_cachefs::{Account, Descriptors, DiskFlow, DiskQueue, SpillArea, Tree, TreeOptions};
 use minerva_config::{FsConfig, FsTenantSettings};
-use rustix::io::Errno;
-use rustix::mount::{UnmountFlags, unmount};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -26,14 +23,6 @@ pub(crate) struct Shared {
     pub(crate) descriptors: Arc<Descriptors>,
     /// Who uses the pool's disk next; none where nobody says.
     pub(crate) queue: Option<Arc<DiskQueue>>,
-}
-
-/// A mounted tree.
-#[derive(Debug)]
-pub(crate) struct Mount {
-    pub(crate) tree: Arc<Tree>,
-    pub(crate) at: PathBuf,
-    mounted: Option<Mounted>,
 }
 
 /// One tenant.
@@ -209,82 +198,4 @@ fn make_way(folder: &Path, mode: u32) -> anyhow::Result<()> {
             .with_context(|| format!("failed to set who may enter {}", folder.display()))?;
     }
     Ok(())
-}
-
-impl Mount {
-    fn new(tree: Tree, at: &Path, config: &FsConfig) -> anyhow::Result<Self> {
-        if mount_point::prepare(at)? {
-            eprintln!("minerva-fs: {} was left mounted by a killed process; it is mounted again", at.display());
-        }
-        Self::serve(Arc::new(tree), at, config)
-    }
-
-    fn serve(tree: Arc<Tree>, at: &Path, config: &FsConfig) -> anyhow::Result<Self> {
-        let options = MountOptions {
-            name: "minerva".to_owned(),
-            threads: config.server.threads as usize,
-            wants_passthrough: true,
-        };
-        let mounted = mount(Arc::clone(&tree), at, &options).with_context(|| {
-            format!("failed to mount {}; does /dev/fuse exist, and do you run as root?", at.display())
-        })?;
-        Ok(Self { tree, at: at.to_owned(), mounted: Some(mounted) })
-    }
-
-    /// A tree of the host, in its guest.
-    pub(crate) fn served_elsewhere(tree: Tree, at: &Path) -> Self {
-        Self { tree: Arc::new(tree), at: at.to_owned(), mounted: None }
-    }
-
-    /// Whether the kernel reads files by itself.
-    pub(crate) fn has_passthrough(&self) -> bool {
-        self.mounted.as_ref().is_some_and(Mounted::has_passthrough)
-    }
-
-    /// Asks the kernel to forget names of it.
-    pub(crate) fn forgetting(&self) -> Option<Forgetting> {
-        self.mounted.as_ref().and_then(Mounted::forgetting)
-    }
-
-    /// Whether it is mounted and served.
-    pub(crate) fn is_served(&self) -> bool {
-        if self.tree.is_served_elsewhere() {
-            return self.tree.is_at(&self.at);
-        }
-        self.mounted.as_ref().is_some_and(Mounted::is_served)
-    }
-
-    /// Serves it again after it was unmounted.
-    pub(crate) fn mount_again(&mut self, config: &FsConfig) -> anyhow::Result<()> {
-        if self.mounted.is_none() {
-            self.tree.forget_all();
-            self.tree.make_deferring().context("failed to make a directory for deferred files")?;
-            *self = Self::serve(Arc::clone(&self.tree), &self.at, config)?;
-        }
-        Ok(())
-    }
-
-    /// Unmounts if nobody uses it; whether it is unmounted.
-    pub(crate) fn unmount(&mut self) -> anyhow::Result<bool> {
-        if self.mounted.is_none() {
-            return Ok(true);
-        }
-        match unmount(&self.at, UnmountFlags::empty()) {
-            // Somebody else unmounted it.
-            Ok(()) | Err(Errno::INVAL) => {
-                self.mounted.take().map_or(Ok(()), Mounted::join).context("the last requests failed")?;
-                Ok(true)
-            }
-            Err(Errno::BUSY) => Ok(false),
-            Err(error) => Err(error).with_context(|| format!("failed to unmount {}", self.at.display())),
-        }
-    }
-
-    /// Takes the mount out of everybody's sight though it is used; who uses it meets `ENOTCONN` once this process has ended.
-    pub(crate) fn detach(&mut self) -> anyhow::Result<()> {
-        unmount(&self.at, UnmountFlags::DETACH).with_context(|| format!("failed to detach {}", self.at.display()))?;
-        // Its threads end with the process: to wait for them would be to wait for those programs.
-        std::mem::forget(self.mounted.take());
-        Ok(())
-    }
 }

@@ -1,5 +1,6 @@
 //! Leases of files (fcntl(2)): the kernel's word on who else has one open, and a wait for whoever comes.
 
+use rustix::io::Errno;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Whether this process alone has the file open, and only by this descriptor. A mapping that outlived an earlier daemon counts too.
@@ -9,6 +10,11 @@ pub(crate) fn is_alone(file: &OwnedFd) -> bool {
         set(file, libc::F_UNLCK);
     }
     is_alone
+}
+
+/// Whether somebody else is known to have it open or mapped; not where the file system below has no leases.
+pub(crate) fn is_shared(file: &OwnedFd) -> bool {
+    !is_alone(file) && Errno::from_io_error(&std::io::Error::last_os_error()) == Some(Errno::AGAIN)
 }
 
 /// From now on whoever opens it to write waits until it is closed here, or until the kernel's patience (`fs.lease-break-time`) has ended;

@@ -15,6 +15,7 @@
 //! | `spill` | how does a closed file go from memory to the disk? |
 //! | `requests` | how many passed the service, and how long did each take? |
 //! | `lease` | who else has a file open, and who comes? |
+//! | `write_back` | what was written, on its way to the disk |
 //! | `reopen` | a file that is known by descriptor only, opened or named |
 //!
 //! Everything that was acknowledged is in the page cache of the file system below, so that the end of this process, however sudden,
@@ -36,6 +37,7 @@ mod reopen;
 mod requests;
 mod spill;
 mod tree;
+mod write_back;
 
 pub use account::{Account, Usage};
 pub use census::{Census, take_census, take_census_up_to};

@@ -46,6 +46,10 @@ pub(crate) struct NodeState {
     pub(crate) writers: u64,
     /// The kernel reads the file below by itself as long as anybody has it open, so that no other can take its place.
     pub(crate) is_with_kernel: bool,
+    /// It was open in a way in which programs map the file below by the kernel, and it was not seen since that nobody has it.
+    pub(crate) may_be_mapped: bool,
+    /// And one of them may have stored to it.
+    pub(crate) may_be_stored_to: bool,
     /// Bytes that are on the account for it.
     pub(crate) charged: u64,
     /// It has no name any more.
@@ -154,12 +158,7 @@ impl Node {
     pub(crate) fn attributes(&self, state: &NodeState) -> Result<Attributes> {
         let mut shown = shown(&fstat(&self.path)?);
         if let Some(spilled) = &state.spilled {
-            let data = shown_of(spilled)?;
-            shown.size = data.size;
-            shown.blocks = data.blocks;
-            shown.accessed = data.accessed;
-            shown.modified = data.modified;
-            shown.changed = shown.changed.max(data.changed);
+            shown.take_data_of(&fstat(&**spilled)?);
         }
         Ok(shown)
     }
@@ -170,8 +169,16 @@ pub(crate) fn charge(stat: &Stat) -> u64 {
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile { stat.st_blocks as u64 * BLOCK } else { 0 }
 }
 
-fn shown_of(file: &OwnedFd) -> Result<Attributes> {
-    Ok(shown(&fstat(file)?))
+impl Attributes {
+    /// The names are the file's own, the data those of another.
+    pub(crate) fn take_data_of(&mut self, stat: &Stat) {
+        let data = shown(stat);
+        self.size = data.size;
+        self.blocks = data.blocks;
+        self.accessed = data.accessed;
+        self.modified = data.modified;
+        self.changed = self.changed.max(data.changed);
+    }
 }
 
 /// A `stat` of the file system below, as it is shown; the root's number is the caller's matter.
@@ -210,6 +217,15 @@ impl NodeTable {
         let (node, count) = nodes.entry(number).or_insert_with(|| (Arc::new(make()), 0));
         *count += 1;
         Arc::clone(node)
+    }
+
+    /// Counts a node once more, also where the kernel has just forgotten it; not where its number is another's by now.
+    pub(crate) fn count_again(&self, node: &Arc<Node>) -> bool {
+        let mut nodes = self.lock();
+        let (known, count) = nodes.entry(node.number).or_insert_with(|| (Arc::clone(node), 0));
+        let is_same = Arc::ptr_eq(known, node);
+        *count += u64::from(is_same);
+        is_same
     }
 
     /// By which names the kernel knows files that nobody has open, up to so many.

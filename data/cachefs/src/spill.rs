@@ -9,9 +9,10 @@ use crate::census::{Census, names};
 use crate::disk_room::room_on_disk;
 use crate::file_system::Result;
 use crate::node::charge;
+use crate::write_back::send_and_wait;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, fstat, ftruncate, futimens, openat, renameat,
-    seek, unlinkat,
+    seek, statat, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
 use std::collections::HashSet;
@@ -92,6 +93,11 @@ impl SpillArea {
         openat(&self.directory, number.to_string(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
     }
 
+    /// What `stat` shows of the data, without their being opened.
+    pub(crate) fn look_at(&self, number: u64) -> Result<Stat> {
+        statat(&self.directory, number.to_string(), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
     pub(crate) fn remove(&self, number: u64) {
         self.present().remove(&number);
         // What is left behind is found by its number at the next start, and belongs to no file then.
@@ -128,6 +134,9 @@ impl SpillArea {
             if !copy(from, &to, stat.st_size as u64, send, stop)? {
                 return Ok(None);
             }
+            // What the disk fails to take stays in memory. Few programs wait for this: most spill behind their backs. What is in memory does
+            // not outlive the power, so that a sync, which flushes the disk's own cache for each small file, would buy nothing.
+            send_and_wait(&to)?;
             futimens(&to, &times(stat))?;
             renameat(&self.directory, part.as_str(), &self.directory, name.as_str())?;
             Ok(Some(to))

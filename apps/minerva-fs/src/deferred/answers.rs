@@ -2,7 +2,7 @@
 
 use super::job::link_text;
 use super::place::is_below;
-use super::{Deferred, Earned, MoveCounts, Waiting, mount_of, unix_ms};
+use super::{Deferred, Earned, MoveCounts, Waiting, unix_ms};
 use crate::user::User;
 use anyhow::Context;
 use minerva_api::cache::{DeferredFile, MigrationStatus};
@@ -10,7 +10,6 @@ use minerva_decide::ToldBy;
 use minerva_store::{Deferral, DeferralStep};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::PoisonError;
 use std::time::Instant;
 
 impl Deferred {
@@ -39,35 +38,33 @@ impl Deferred {
         if row.step != DeferralStep::Left {
             anyhow::bail!("{} still leads to it: remove that link, or flush the file", row.target().display());
         }
-        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
-        self.discard(&row, &tenants);
-        Ok(())
+        self.discard(&row).context("it was not dropped")
     }
 
     /// The files that wait, as their user sees them.
     pub(crate) fn list(&self, user: &User, directory: Option<&Path>) -> Vec<DeferredFile> {
-        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
-        let now = unix_ms();
-        let files = self.files();
-        let seen = files.values().filter(|file| is_visible(user, &file.row) && is_below(&file.row.target(), directory));
-        let show = |file: &Waiting| {
-            let mount = mount_of(&tenants, &file.row);
-            let shown = mount.and_then(|mount| mount.tree.deferred_attributes(&file.row.source).ok());
-            DeferredFile {
-                id: file.row.id,
-                tenant: file.row.tenant.clone(),
-                path: file.row.target().display().to_string(),
-                data: mount
-                    .map_or_else(String::new, |mount| link_text(&mount.at, &file.row.source).display().to_string()),
-                bytes: shown.map_or(0, |shown| shown.blocks * 512),
-                waited_seconds: u64::try_from((now - file.row.added_unix_ms) / 1000).unwrap_or(0),
-                pool: file.row.pool.clone(),
-                step: file.row.step.as_str().to_owned(),
-                why: file.why.clone(),
-                counted_bytes: self.reports.counted_bytes(file.row.id),
-            }
-        };
-        seen.map(show).collect()
+        let is_seen = |file: &&Waiting| is_visible(user, &file.row) && is_below(&file.row.target(), directory);
+        let seen: Vec<(Deferral, String)> =
+            self.files().values().filter(is_seen).map(|file| (file.row.clone(), file.why.clone())).collect();
+        // Movers and whoever changes tenants do not wait for what follows.
+        seen.into_iter().map(|(row, why)| self.show(&row, why)).collect()
+    }
+
+    fn show(&self, row: &Deferral, why: String) -> DeferredFile {
+        let tree = self.tree_of(row).ok();
+        let shown = tree.as_ref().and_then(|(tree, _)| tree.deferred_attributes(&row.source).ok());
+        DeferredFile {
+            id: row.id,
+            tenant: row.tenant.clone(),
+            path: row.target().display().to_string(),
+            data: tree.map_or_else(String::new, |(_, at)| link_text(&at, &row.source).display().to_string()),
+            bytes: shown.map_or(0, |shown| shown.blocks * 512),
+            waited_seconds: u64::try_from((unix_ms() - row.added_unix_ms) / 1000).unwrap_or(0),
+            pool: row.pool.clone(),
+            step: row.step.as_str().to_owned(),
+            why,
+            counted_bytes: self.reports.counted_bytes(row.id),
+        }
     }
 
     /// What was moved, by tenant and pool.
@@ -80,9 +77,10 @@ impl Deferred {
         self.reports.earned(tenant)
     }
 
-    /// How many files each tenant has here, those included to which no link leads.
+    /// How many files each tenant has here, those included to which no link leads, and those that are being put.
     pub(crate) fn files_by_tenant(&self) -> BTreeMap<String, u64> {
-        let mut sums = BTreeMap::new();
+        // First these: one that is there by now is met below.
+        let mut sums = self.under_way.by_tenant();
         for file in self.files().values() {
             *sums.entry(file.row.tenant.clone()).or_default() += 1;
         }

@@ -42,7 +42,7 @@ impl Moves<'_> {
         }
         let wait_max = self.deferred.settings.now().migration.wait_max;
         let (now, mut found) = (unix_ms(), Vec::new());
-        for row in due {
+        for row in self.that_wait(due) {
             let Some((tree, pool_permille)) = trees.get(&(row.tenant.clone(), row.pool.clone())) else { continue };
             let (bytes, is_open) = match tree.deferred_use(&row.source) {
                 Ok(used) => used,
@@ -96,6 +96,15 @@ impl Moves<'_> {
         let due = files.values().filter(|file| is_due(file) && is_served(&file.row));
         let due = most_pressing(due.map(precedence).collect(), CANDIDATES_MAX);
         due.into_iter().filter_map(|(.., id)| files.get(&id).map(|file| file.row.clone())).collect()
+    }
+
+    /// Those of which nothing is left of an earlier attempt, as they are now, and the one that is under way. What could not be seen to yet is
+    /// not to be begun anew: the copy at its place would be taken for somebody else's file.
+    fn that_wait(&self, due: Vec<Deferral>) -> Vec<Deferral> {
+        let under_way = self.job.as_ref().map(|job| job.row.id);
+        let files = self.deferred.files();
+        let now = due.iter().filter_map(|row| Some(files.get(&row.id)?.row.clone()));
+        now.filter(|row| row.step == DeferralStep::Waiting || under_way == Some(row.id)).collect()
     }
 
     /// Every file knows why it has not moved.

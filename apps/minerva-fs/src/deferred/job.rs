@@ -233,6 +233,16 @@ pub(super) fn remove_source(tree: &Tree, row: &Deferral) -> Result<(), Obstacle>
     }
 }
 
+/// Removes a file of the pool that nobody was told of, unless somebody has written to it all the same; whether it is gone.
+pub(super) fn remove_if_empty(tree: &Tree, row: &Deferral) -> Result<bool, Obstacle> {
+    match tree.deferred_attributes(&row.source) {
+        Ok(shown) if shown.size > 0 => Ok(false),
+        Ok(_) => remove_source(tree, row).map(|()| true),
+        Err(Errno::NOENT) => Ok(true),
+        Err(error) => Err(MoveRefusal::Failed(error).into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Obstacle, switch};

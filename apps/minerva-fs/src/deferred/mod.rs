@@ -3,6 +3,9 @@
 //! | file | question |
 //! |---|---|
 //! | `place` | how does a file come to be in the pool and at its place? |
+//! | `membership` | by which tenant, and may it? |
+//! | `replaced` | and if another waits to go there? |
+//! | `under_way` | how many are being put there? |
 //! | `site` | what stands at the place? |
 //! | `namespace` | does who asks see the tree that the link leads to? |
 //! | `user` | in whose name is a place touched? |
@@ -32,39 +35,44 @@ mod disks;
 mod failpoint;
 mod job;
 mod left;
+mod membership;
 mod mover;
 mod namespace;
 mod place;
 mod read_directories;
+mod replaced;
 mod reports;
 mod settling;
 mod site;
 mod threads;
+mod under_way;
 
 pub(crate) use asker::Peer;
-pub(crate) use place::{Wish, find_tenant, judge_machine, tenants_of};
+pub(crate) use membership::{find_tenant, judge_machine, tenants_of};
+pub(crate) use place::Wish;
 pub(crate) use reports::Earned;
 pub(crate) use threads::start as start_moving;
 
 use crate::guest;
+use crate::mount::Mount;
 use crate::settings::Settings;
-use crate::tenant::{Mount, Tenant, Tenants};
+use crate::tenant::{Tenant, Tenants};
 use anyhow::Context;
 use daemon::DaemonLink;
 use disks::Destination;
-use job::{Obstacle, as_logged, is_before_switching, link_text};
+use job::{Obstacle, is_before_switching, remove_source};
 use minerva_api::cache::Pool;
 use minerva_cachefs::Tree;
 use minerva_model::DeviceId;
-use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
+use minerva_store::{Deferral, RedoLog, StoreError};
 use reports::Reports;
-use site::{Found, Site};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use under_way::UnderWay;
 
 /// The redo log, in the pool's directory.
 pub(crate) const LOG: &str = "deferred.db";
@@ -125,6 +133,7 @@ pub(crate) struct Deferred {
     log: Arc<Mutex<RedoLog>>,
     reports: Arc<Reports>,
     files: Mutex<BTreeMap<u64, Waiting>>,
+    under_way: UnderWay,
     tenants: Tenants,
     settings: Arc<Settings>,
     mounts: PathBuf,
@@ -152,6 +161,7 @@ impl Deferred {
             log,
             reports: Arc::clone(&reports),
             files: Mutex::default(),
+            under_way: UnderWay::default(),
             tenants,
             settings,
             mounts: config.server.mount.clone(),
@@ -227,39 +237,12 @@ impl Deferred {
         self.files().remove(&id);
     }
 
-    /// Takes out the file that waits to go to this very place, because another is about to be put there. From now on it is one of which the
-    /// link may not be there: a crash finds it replaced and removes it, or finds its link and lets it wait on.
-    fn take_replaced(&self, row: &Deferral, site: &Site, tenants: &[Tenant]) -> anyhow::Result<Option<Waiting>> {
-        let mut files = self.files();
-        let is_there = |file: &&Waiting| {
-            let mount = mount_of(tenants, &file.row);
-            // By its link: one that was renamed is another file's, whatever its row says.
-            file.row.directory_identity == row.directory_identity
-                && file.row.name == row.name
-                && mount.is_some_and(|mount| {
-                    let link = link_text(&mount.at, &file.row.source);
-                    matches!(site.find_named(&row.name, &file.row, &link), Ok(Found::Link))
-                })
-        };
-        let Some(found) = files.values().find(is_there).cloned() else { return Ok(None) };
-        self.log(|log| log.keep(&Deferral { step: DeferralStep::Placing, ..found.row.clone() }))?;
-        files.remove(&found.row.id);
-        Ok(Some(found))
-    }
-
-    /// It was not replaced after all.
-    fn put_back(&self, file: Waiting) {
-        // Where this fails the next start finds its link.
-        let _ = self.log(|log| log.keep(&as_logged(&file.row)));
-        self.add(file);
-    }
-
-    /// Removes a file of the pool that is nobody's any more.
-    fn discard(&self, row: &Deferral, tenants: &[Tenant]) {
-        if let Some(mount) = mount_of(tenants, row) {
-            let _ = mount.tree.remove_deferred(&row.source);
-        }
+    /// Removes a file of the pool that is nobody's any more, and its row with it.
+    fn discard(&self, row: &Deferral) -> Result<(), Obstacle> {
+        let (tree, _) = self.tree_of(row)?;
+        remove_source(&tree, row)?;
         self.forget(row.id);
+        Ok(())
     }
 
     /// Where files are to go.

@@ -2,15 +2,18 @@
 
 use super::asker::Peer;
 use super::failpoint::reach;
-use super::job::link_text;
+use super::job::{link_text, remove_if_empty};
+use super::membership::{find_tenant, judge_machine, judge_member};
 use super::namespace::judge_namespace;
 use super::site::{Found, Site};
+use super::under_way::UnderWayGuard;
 use super::{Deferred, Waiting, mount_in, unix_ms};
-use crate::tenant::{Mount, Tenant};
+use crate::mount::Mount;
+use crate::tenant::Tenant;
 use crate::user::User;
 use anyhow::{Context, bail};
 use minerva_api::cache::Pool;
-use minerva_cachefs::Caller;
+use minerva_cachefs::{Caller, Tree};
 use minerva_store::{Deferral, DeferralStep};
 use rustix::fs::{AtFlags, FileType, fstatvfs, renameat, statat, symlinkat};
 use std::collections::BTreeMap;
@@ -18,6 +21,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 
 /// What is asked for.
 #[derive(Debug)]
@@ -34,6 +38,16 @@ pub(crate) struct Wish {
     pub(crate) peer: Option<Peer>,
 }
 
+/// A file that is being put. Its tenant does not leave meanwhile.
+struct Placing<'a> {
+    row: Deferral,
+    tree: Arc<Tree>,
+    link: PathBuf,
+    /// What waited under that name.
+    replaced: Option<Waiting>,
+    under_way: UnderWayGuard<'a>,
+}
+
 impl Deferred {
     /// The cgroup of the process at the other end of a connection, as it is kept with a file; empty where that cannot be told.
     pub(crate) fn group_of(&self, stream: &UnixStream) -> String {
@@ -48,9 +62,45 @@ impl Deferred {
         if !wish.path.is_absolute() {
             bail!("{} is not an absolute path", wish.path.display());
         }
-        // First what may take its time: whoever changes which tenants there are waits for what follows.
         let (site, directory) = Site::find(parent, wish.directory, user)?;
-        let tenants = self.tenants.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let there = fstatvfs(&site.directory).map_err(io::Error::from).context("failed to check the destination")?;
+        let room = there.f_bavail.saturating_mul(there.f_frsize);
+        let mut placing = self.begin_placing(user, wish, (&site, room), directory, name)?;
+        // The destination may take its time, for which nobody waits but who asks.
+        let placed = put(&site, &mut placing, user, wish.mode).and_then(|()| {
+            reach();
+            placing.row.step = DeferralStep::Waiting;
+            self.log(|log| log.keep(&placing.row))
+        });
+        if let Err(error) = placed {
+            self.take_back(placing, &site);
+            return Err(error);
+        }
+        reach();
+        let Placing { row, link, replaced, under_way, .. } = placing;
+        // What waited under that name is replaced, as by any new file.
+        if let Some(file) = replaced {
+            // First a copy that may be under way, of which nobody knows once the row is gone.
+            let _ = site.remove(&file.row.copy_name);
+            // Where this fails the next start finds it.
+            let _ = self.discard(&file.row);
+        }
+        let id = row.id;
+        self.add(Waiting { bytes: wish.bytes, ..Waiting::new(row) });
+        drop(under_way);
+        Ok((id, link))
+    }
+
+    /// Judges what is asked for and enters it in the log. Whoever changes which tenants there are waits for this.
+    fn begin_placing(
+        &self,
+        user: &User,
+        wish: &Wish,
+        (site, room): (&Site, u64),
+        directory: PathBuf,
+        name: &OsStr,
+    ) -> anyhow::Result<Placing<'_>> {
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
         let tenant = find_tenant(&tenants, user, wish.tenant.as_deref())?;
         if !tenant.leaving.is_empty() {
             bail!("{} is taken out of the pool and takes nothing new", tenant.name);
@@ -62,34 +112,33 @@ impl Deferred {
             bail!("{} is in the pool itself: write there", wish.path.display());
         }
         self.judge_view(mount, wish)?;
-        self.judge_room(&tenants, mount, &site, wish)?;
+        self.judge_room(&tenants, mount, room, wish)?;
         let mut row = new_row(tenant, user, wish, directory, name);
         row.id = self.log(|log| log.add(&row))?;
         reach();
-        let replaced = self.take_replaced(&row, &site, &tenants)?;
-        if let Err(error) = put(&site, &mut row, mount, user, wish.mode) {
-            if let Some(file) = replaced {
-                self.put_back(file);
-            }
-            let _ = mount.tree.remove_deferred(&row.source);
-            let _ = site.remove(&row.copy_name);
-            self.log(|log| log.forget(row.id))?;
-            return Err(error);
+        Ok(Placing {
+            tree: Arc::clone(&mount.tree),
+            link: link_text(&mount.at, &row.source),
+            replaced: self.take_replaced(&row, site, &tenants)?,
+            under_way: self.under_way.enter(&tenant.name),
+            row,
+        })
+    }
+
+    /// It was not put after all. Where the log fails the next start finds what is left.
+    fn take_back(&self, placing: Placing<'_>, site: &Site) {
+        let Placing { row, tree, link, replaced, .. } = placing;
+        let _ = site.remove(&row.copy_name);
+        if matches!(site.find_named(&row.name, &row, &link), Ok(Found::Link)) {
+            let _ = site.remove(&row.name);
         }
-        reach();
-        row.step = DeferralStep::Waiting;
-        self.log(|log| log.keep(&row))?;
-        reach();
-        // What waited under that name is replaced, as by any new file.
         if let Some(file) = replaced {
-            // First a copy that may be under way, of which nobody knows once the row is gone.
-            let _ = site.remove(&file.row.copy_name);
-            self.discard(&file.row, &tenants);
+            self.put_back(file);
         }
-        let data = link_text(&mount.at, &row.source);
-        let id = row.id;
-        self.add(Waiting { bytes: wish.bytes, ..Waiting::new(row) });
-        Ok((id, data))
+        // Somebody may have come by the link and written.
+        if matches!(remove_if_empty(&tree, &row), Ok(true)) {
+            let _ = self.log(|log| log.forget(row.id));
+        }
     }
 
     /// Whether who asks sees the tree that the link leads to.
@@ -108,7 +157,7 @@ impl Deferred {
     }
 
     /// Whether the pool takes more, and the place will have room for it.
-    fn judge_room(&self, tenants: &[Tenant], mount: &Mount, site: &Site, wish: &Wish) -> anyhow::Result<()> {
+    fn judge_room(&self, tenants: &[Tenant], mount: &Mount, room: u64, wish: &Wish) -> anyhow::Result<()> {
         let up_to = self.settings.now().migration.defer_up_to_percent;
         let left = self.left_bytes(mount);
         if wish.bytes > left || left == 0 {
@@ -119,8 +168,6 @@ impl Deferred {
                 wish.pool.as_str()
             );
         }
-        let there = fstatvfs(&site.directory).map_err(io::Error::from).context("failed to check the destination")?;
-        let room = there.f_bavail.saturating_mul(there.f_frsize);
         if room < wish.bytes.max(1) {
             bail!("{} has no room for it", wish.path.display());
         }
@@ -194,67 +241,26 @@ fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: 
     }
 }
 
-/// The tenants that a user is: by its own name, or, if by none, by a group that may write in the trees. Root is all of them.
-pub(crate) fn tenants_of<'a>(tenants: &'a [Tenant], user: &User) -> Vec<&'a Tenant> {
-    let is_own = |tenant: &&Tenant| user.uid == 0 || tenant.is_owned_by(user);
-    let own: Vec<_> = tenants.iter().filter(is_own).collect();
-    if own.is_empty() { tenants.iter().filter(|tenant| tenant.is_for(user)).collect() } else { own }
-}
-
-/// Which tenant a user is.
-pub(crate) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<&str>) -> anyhow::Result<&'a Tenant> {
-    if let Some(name) = named {
-        let found = tenants.iter().find(|tenant| tenant.name == name && tenant.is_for(user));
-        return found.with_context(|| format!("there is no tenant `{name}` of yours"));
-    }
-    match tenants_of(tenants, user)[..] {
-        [] => bail!("user {} has no tree in the pool", user.uid),
-        [tenant] => Ok(tenant),
-        _ => bail!("you are several tenants: name one"),
-    }
-}
-
-/// The group of a tenant's user may defer, unless the user has shut the group out of the trees by their roots' modes.
-fn judge_member(tenant: &Tenant, mount: &Mount, user: &User) -> anyhow::Result<()> {
-    if user.uid == 0 || tenant.is_owned_by(user) || mount.tree.is_served_elsewhere() {
-        return Ok(());
-    }
-    let look = || mount.tree.may_write_in_root().map_err(io::Error::from);
-    user.act(look).with_context(|| format!("{} is not open to you, as its owner set it", mount.at.display()))
-}
-
-/// What a machine can change is nothing to put to a place of the host's, with the owner and mode that it has by then.
-pub(crate) fn judge_machine(tenant: &Tenant) -> anyhow::Result<()> {
-    if tenant.is_machine {
-        bail!("{} is a virtual machine, which defers its own files to its own disks", tenant.name);
-    }
-    Ok(())
-}
-
 /// Makes the file, then the link under a name of ours, then gives it its own.
-fn put(site: &Site, row: &mut Deferral, mount: &Mount, user: &User, mode: u32) -> anyhow::Result<()> {
+fn put(site: &Site, placing: &mut Placing<'_>, user: &User, mode: u32) -> anyhow::Result<()> {
+    let Placing { row, tree, link: text, .. } = placing;
     let new = row.copy_name.clone();
-    let text = link_text(&mount.at, &row.source);
     if let Ok(stat) = statat(&site.directory, &row.name, AtFlags::SYMLINK_NOFOLLOW)
         && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
     {
         bail!("{} is a directory", row.target().display());
     }
     let caller = Caller { uid: user.uid, gid: user.gid, umask: 0 };
-    mount
-        .tree
-        .create_deferred(caller, &row.source, mode)
-        .map_err(io::Error::from)
-        .context("the pool did not take it")?;
+    tree.create_deferred(caller, &row.source, mode).map_err(io::Error::from).context("the pool did not take it")?;
     reach();
     let link = || {
-        symlinkat(&text, &site.directory, &new)?;
+        symlinkat(&*text, &site.directory, &new)?;
         reach();
         row.link_inode = site.inode(&new)?;
         renameat(&site.directory, &new, &site.directory, &row.name).map_err(io::Error::from)
     };
     user.act(link).with_context(|| format!("failed to put a link at {}", row.target().display()))?;
-    match site.find_named(&row.name, row, &text)? {
+    match site.find_named(&row.name, row, text)? {
         Found::Link => Ok(()),
         _ => bail!("{} was replaced at once by somebody else", row.target().display()),
     }

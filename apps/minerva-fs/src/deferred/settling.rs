@@ -2,7 +2,8 @@
 //!
 //! | found after a crash | what was done | what is done |
 //! |---|---|---|
-//! | `placing` | a link may be there, to an empty file | with the link it waits; without, both go |
+//! | `placing` | a link may be there, to an empty file | with the link it waits; without, both go, but for what somebody wrote: `left` |
+//! | `placing`, it once had a link, and something else is at its place | another was being put there | it goes |
 //! | `waiting`, `left` | nothing, or a part of a copy | it goes, and the copy is begun anew |
 //! | `switching`, the link at its place | nothing yet | as `waiting` |
 //! | `switching`, the copy at its place, the link beside it | the exchange | the link goes, then the file in the pool |
@@ -13,7 +14,7 @@
 //! says `waiting` leads to the same end. `switching` has to be there before the exchange: without the copy's inode, what stands at
 //! the place could not be told from somebody else's file. A log of an earlier version may still say `copying`.
 
-use super::job::{Obstacle, find_link, link_text, remove_source};
+use super::job::{Obstacle, find_link, link_text, remove_if_empty, remove_source};
 use super::site::{Found, Names, Site};
 use minerva_cachefs::{MoveRefusal, Tree};
 use minerva_store::{Deferral, DeferralStep};
@@ -52,9 +53,19 @@ pub(super) fn settle_at(
     }
     match (row.step, site.find_named(&row.name, &row, &link)?) {
         (DeferralStep::Switching, Found::Copy) => return settle_exchanged(row, site, tree, &link),
-        (DeferralStep::Placing, Found::Nothing | Found::Other | Found::Copy) => {
-            remove_source(tree, &row)?;
-            return Ok(None);
+        (DeferralStep::Placing, found @ (Found::Nothing | Found::Other | Found::Copy)) => {
+            // Once it had a link, and another was about to be put in its place.
+            let is_replaced = row.link_inode != 0 && found == Found::Other;
+            if is_replaced {
+                remove_source(tree, &row)?;
+                return Ok(None);
+            }
+            if remove_if_empty(tree, &row)? {
+                return Ok(None);
+            }
+            return Err(Obstacle::Left(
+                "an earlier process failed to put it there, and no link leads to it".to_owned(),
+            ));
         }
         (_, Found::Link) if !is_in_pool => {
             // Memory that is no more, or somebody removed it: a link to nothing would be worse than none.

@@ -18,7 +18,7 @@ pub(crate) fn try_defer(place: &PoolFolder, path: &Path) -> std::io::Result<Answ
     ask(&place.socket(), &request(path, Pool::Stable))
 }
 
-fn request(path: &Path, pool: Pool) -> Request {
+pub(crate) fn request(path: &Path, pool: Pool) -> Request {
     let parent = fs::metadata(path.parent().unwrap()).unwrap();
     let directory = (parent.dev(), parent.ino());
     Request::Defer { path: path.to_owned(), directory, mode: 0o644, pool, tenant: None, bytes: 0 }
@@ -52,7 +52,7 @@ pub(crate) fn try_files(place: &PoolFolder) -> Option<Vec<DeferredFile>> {
     }
 }
 
-fn migration(place: &PoolFolder) -> MigrationStatus {
+pub(crate) fn migration(place: &PoolFolder) -> MigrationStatus {
     match ask(&place.socket(), &Request::Status).unwrap() {
         Answer::Status { migration, .. } => migration,
         other => panic!("{other:?}"),

@@ -1,11 +1,15 @@
 //! A destination that does not answer, as one whose server is gone: a file system that is frozen.
 
-use crate::deferred::{assert_tidy, defer, files, is_link, start, until, until_moved, until_told, write};
-use minerva_api::cache::Pool;
+use crate::deferred::{
+    PATIENCE, assert_tidy, defer, files, is_link, request, start, until, until_moved, until_told, write,
+};
+use minerva_api::cache::{Answer, Pool, ask_within};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A small file system of its own.
 struct FileSystem(PathBuf);
@@ -64,4 +68,44 @@ fn a_destination_that_does_not_answer_holds_up_no_other_and_no_reload() {
     assert_eq!((fs::read(&path).unwrap(), is_link(&path)), (b"later".to_vec(), false));
     assert_tidy(&place, &away.0);
     assert!(files(&place).is_empty() && service.terminate());
+}
+
+#[test]
+fn who_puts_a_file_to_a_destination_that_does_not_answer_holds_up_nobody_else() {
+    let (place, target) = start();
+    let service = place.serve();
+    let away = FileSystem::mount(place.folder.path());
+    let path = away.0.join("there");
+    let (socket, request) = (place.socket(), request(&path, Pool::Stable));
+    away.freeze();
+    let asker = thread::spawn(move || ask_within(&socket, &request, None));
+    let own = place.pool().join("tenants/web/.deferred");
+    let begun = Instant::now();
+    while fs::read_dir(&own).map_or(0, Iterator::count) == 0 {
+        assert!(begun.elapsed() < PATIENCE, "it is not asked for");
+        thread::sleep(Duration::from_millis(10));
+    }
+    // It is in the pool, and the link to it waits for the disk.
+    let mut reload = place.command().arg("reload").spawn().unwrap();
+    while reload.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < PATIENCE, "a reload waits for it");
+        thread::sleep(Duration::from_millis(10));
+    }
+    write(&place, &target.join("here"), b"now");
+    until_moved(&place);
+    assert_eq!(fs::read(target.join("here")).unwrap(), b"now");
+    // Its tenant does not leave meanwhile.
+    place.write_tables("[tenants.other]");
+    assert!(place.run(&["reload"]).status.success());
+    let waits = "1 files in it wait for migration";
+    place.until_status("it stays", |tenants| tenants.iter().any(|tenant| tenant.leaving.contains(waits)));
+    place.write("", "");
+    assert!(place.run(&["reload"]).status.success());
+    away.thaw();
+    let Answer::Deferring { data, .. } = asker.join().unwrap().unwrap() else { panic!("it is refused") };
+    fs::write(data, "there too").unwrap();
+    until_moved(&place);
+    assert_eq!((fs::read(&path).unwrap(), is_link(&path)), (b"there too".to_vec(), false));
+    assert_tidy(&place, &away.0);
+    assert!(service.terminate());
 }

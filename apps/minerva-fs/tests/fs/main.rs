@@ -5,6 +5,7 @@
 mod command_line;
 mod databases;
 mod deferred;
+mod deferred_failures;
 mod deferred_limits;
 mod deferred_many;
 mod deferred_places;

@@ -1,6 +1,7 @@
 //! Mappings of files, and what else reads the same file beside them.
 
 use crate::operations::on_both;
+use crate::pool_folder::PoolFolder;
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek};
@@ -72,4 +73,37 @@ fn no_program_is_sent_what_a_mapping_has_replaced() {
         assert!(is_right(sent(&file), b'm'), "what was there before");
         assert_eq!(sent(&File::open(&path).unwrap()).unwrap(), vec![b'm'; 4096], "a descriptor that only reads");
     });
+}
+
+#[test]
+fn what_a_mapping_stores_and_holds_is_counted_though_its_file_is_closed_and_removed() {
+    const BYTES: usize = 1 << 20;
+    let place = PoolFolder::new("");
+    let _service = place.serve();
+    let counted = || place.tenants().iter().map(|tenant| tenant.temporary.bytes + tenant.stable.bytes).sum::<u64>();
+    let until = |what: &str, bytes: usize| {
+        place.until_status(what, |tenants| {
+            tenants.iter().all(|tenant| tenant.temporary.bytes + tenant.stable.bytes == bytes as u64)
+        });
+    };
+    for tree in [place.temporary(), place.stable()] {
+        let path = tree.join("mapped");
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        file.set_len(BYTES as u64).unwrap();
+        let (both, flags) = (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::SHARED);
+        // SAFETY: a new mapping of a file of that length; it is used below and unmapped once.
+        let memory = unsafe { rustix::mm::mmap(std::ptr::null_mut(), BYTES, both, flags, &file, 0) }.unwrap();
+        drop(file);
+        until("nothing is stored", 0);
+        // SAFETY: the mapping.
+        unsafe { memory.cast::<u8>().write_bytes(b'm', BYTES) };
+        // SAFETY: the mapping.
+        unsafe { rustix::mm::msync(memory, BYTES, rustix::mm::MsyncFlags::SYNC) }.unwrap();
+        until("it is counted", BYTES);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(counted(), BYTES as u64, "it is not free yet");
+        // SAFETY: the mapping, and nobody uses it after this.
+        unsafe { rustix::mm::munmap(memory, BYTES) }.unwrap();
+        until("it is free", 0);
+    }
 }

@@ -76,6 +76,29 @@ fn a_new_disk_is_taken_for_the_pool_once_the_operator_has_removed_the_record_of_
 }
 
 #[test]
+fn what_the_pools_disk_fails_to_take_stays_in_memory() {
+    let place = PoolFolder::with("temporary = \"16MiB\"", "[pools.temporary]\nwatermark = 10\nspill_to = 5");
+    // It says that it is larger than it is, as a bad stick does, and what it cannot take fails after the write.
+    let small = place.folder.path().join("small");
+    let _small = Disk::mount(&["-t", "tmpfs", "-o", "size=6M", "minerva-test"], &small);
+    let image = small.join("image");
+    File::create(&image).unwrap().set_len(256 << 20).unwrap();
+    let image = image.to_str().unwrap();
+    let options = ["-q", "-F", "-N", "512", "-O", "^has_journal", "-E", "lazy_itable_init=0,nodiscard", image];
+    assert!(succeeds("mkfs.ext4", &options));
+    let _disk = Disk::mount(&["-o", "loop", image], &place.pool());
+    let log = place.folder.path().join("log");
+    let _service = place.wait_with_log(place.command(), &log);
+    let data: Vec<u8> = (0..12 * MIB).map(|at| (at % 251) as u8).collect();
+    fs::write(place.temporary().join("file"), &data).unwrap();
+    let told =
+        || fs::read_to_string(&log).unwrap().contains("while moving files from memory to disk; they stay in memory");
+    place.until("it fails", |_| told());
+    assert_eq!(place.status().temporary.spilled_files, 0);
+    assert!(fs::read(place.temporary().join("file")).unwrap() == data);
+}
+
+#[test]
 fn a_pools_disk_that_turns_read_only_refuses_writes_and_loses_nothing_that_was_synced() {
     let place = PoolFolder::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 10");
     let image = place.folder.path().join("image");

@@ -52,10 +52,14 @@ impl PoolFolder {
     }
 
     pub(crate) fn write(&self, tenant: &str, tables: &str) {
+        self.write_tables(&format!("[tenants.{TENANT}]\n{tenant}\n{tables}\n"));
+    }
+
+    /// The same without the one tenant.
+    pub(crate) fn write_tables(&self, tables: &str) {
         let path = self.folder.path().display();
         let text = format!(
-            "[server]\nmount = \"{path}/mount\"\nruntime = \"{path}/run\"\n[pools.stable]\npath = \"{path}/pool\"\n\
-             [tenants.{TENANT}]\n{tenant}\n{tables}\n"
+            "[server]\nmount = \"{path}/mount\"\nruntime = \"{path}/run\"\n[pools.stable]\npath = \"{path}/pool\"\n{tables}"
         );
         std::fs::write(self.config(), text).unwrap();
     }
@@ -77,7 +81,7 @@ impl PoolFolder {
         self.folder.path().join("pool")
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-fs"));
         command.arg("--config").arg(self.config());
         command
@@ -158,18 +162,27 @@ impl PoolFolder {
         ask(&self.socket(), &Request::Status).is_ok()
     }
 
-    pub(crate) fn status(&self) -> TenantStatus {
+    pub(crate) fn tenants(&self) -> Vec<TenantStatus> {
         match ask(&self.socket(), &Request::Status).unwrap() {
-            Answer::Status { tenants, .. } => tenants.into_iter().find(|tenant| tenant.name == TENANT).unwrap(),
+            Answer::Status { tenants, .. } => tenants,
             other => panic!("{other:?}"),
         }
     }
 
+    pub(crate) fn status(&self) -> TenantStatus {
+        self.tenants().into_iter().find(|tenant| tenant.name == TENANT).unwrap()
+    }
+
     /// Waits until something is so.
     pub(crate) fn until(&self, what: &str, is_so: impl Fn(&TenantStatus) -> bool) {
+        self.until_status(what, |tenants| tenants.iter().find(|tenant| tenant.name == TENANT).is_some_and(&is_so));
+    }
+
+    /// The same of all tenants.
+    pub(crate) fn until_status(&self, what: &str, is_so: impl Fn(&[TenantStatus]) -> bool) {
         let begun = Instant::now();
-        while !is_so(&self.status()) {
-            assert!(begun.elapsed() < PATIENCE, "{what}: {:?}", self.status());
+        while !is_so(&self.tenants()) {
+            assert!(begun.elapsed() < PATIENCE, "{what}: {:?}", self.tenants());
             std::thread::sleep(Duration::from_millis(10));
         }
     }

@@ -1,10 +1,16 @@
 //! What the machine around the service does or lacks: memory that is short, no FUSE, no passthrough, containers.
 
-use crate::pool_folder::PoolFolder;
+use crate::deferred::PATIENCE;
+use crate::pool_folder::{PoolFolder, Service, is_mounted};
+use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A second tenant.
+const OTHER: &str = "[tenants.other]";
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
@@ -24,14 +30,14 @@ fn under_pressure_of_memory_each_tenant_gives_a_part_and_keeps_the_rest_once_it_
     for number in 0..16_u8 {
         fs::write(tree.join(number.to_string()), vec![number; 1 << 20]).unwrap();
     }
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(place.status().temporary.spilled_files, 0, "far below the watermark");
     set(50);
     place.until("a part is given", |status| status.temporary.spilled_files >= 2);
     set(0);
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(1500));
     let given = place.status().temporary.spilled_files;
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(place.status().temporary.spilled_files, given, "it is over");
     assert!(given < 16, "not all of it");
     for number in 0..16_u8 {
@@ -190,4 +196,65 @@ fn a_container_that_is_a_slave_of_the_hosts_mounts_has_its_trees_again_after_a_k
         let error = fs::read(path(&private)).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOTCONN), "a private mount stays the dead one: {error}");
     }
+}
+
+/// A pool with a second tenant, whose trees only a container still has: they were unmounted where the service is.
+fn only_in_a_container() -> (PoolFolder, Service, Container) {
+    let place = PoolFolder::with("", OTHER);
+    let service = place.serve();
+    let at = place.folder.path().join("minerva");
+    fs::create_dir(&at).unwrap();
+    let other = place.folder.path().join("mount/other");
+    let container = Container::start(&other, &at, "private");
+    place.write("", "");
+    assert!(place.run(&["reload"]).status.success());
+    place.until_status("it is said who has it", |tenants| {
+        tenants.iter().any(|tenant| tenant.leaving.contains("stable is unmounted, but another mount namespace"))
+    });
+    assert!(!is_mounted(&other.join("stable")));
+    fs::write(container.inside(&at).join("stable/file"), "still served").unwrap();
+    (place, service, container)
+}
+
+#[test]
+fn a_tree_that_only_a_container_still_has_holds_nothing_up_and_leaves_with_the_container() {
+    let (place, service, container) = only_in_a_container();
+    // Others are served, and nothing waits for it.
+    fs::write(place.stable().join("file"), "text").unwrap();
+    place.write("stable = \"8MiB\"", "");
+    assert!(place.run(&["reload"]).status.success());
+    place.write("", OTHER);
+    let told = said(&place.run(&["reload"]));
+    assert!(told.contains("nothing was changed") && told.contains("end its processes, then reload again"), "{told}");
+    place.write("", "");
+    assert!(place.run(&["reload"]).status.success());
+    drop(container);
+    place.until_status("it has left", |tenants| tenants.len() == 1);
+    place.write("", OTHER);
+    assert!(place.run(&["reload"]).status.success());
+    let other = place.folder.path().join("mount/other/stable/file");
+    assert_eq!(fs::read(other).unwrap(), b"still served");
+    assert!(service.terminate());
+}
+
+#[test]
+fn the_service_ends_though_a_container_still_has_a_tree() {
+    let (place, mut service, container) = only_in_a_container();
+    kill_process(service.pid(), Signal::TERM).unwrap();
+    let begun = Instant::now();
+    let ended = loop {
+        if let Some(ended) = service.0.try_wait().unwrap() {
+            break ended;
+        }
+        if !place.socket().exists() {
+            // Whoever asks again does not wait for programs.
+            kill_process(service.pid(), Signal::TERM).unwrap();
+        }
+        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(ended.success());
+    let file = container.inside(&place.folder.path().join("minerva/stable/file"));
+    assert_eq!(fs::read(file).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
+    assert!(!is_mounted(&place.stable()) && !is_mounted(&place.temporary()));
 }

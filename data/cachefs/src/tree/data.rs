@@ -88,6 +88,8 @@ impl Tree {
         }
         state.opens += 1;
         state.writers += u64::from(is_writable);
+        state.may_be_mapped |= state.is_with_kernel;
+        state.may_be_stored_to |= is_writable;
         // What is stored through a mapping is not seen.
         state.changes += u64::from(is_writable);
         let is_with_kernel = state.is_with_kernel;
@@ -138,14 +140,13 @@ impl Tree {
         let mut state = node.lock();
         state.opens = state.opens.saturating_sub(1);
         state.writers -= u64::from(handle.is_writable && state.writers > 0);
+        if handle.is_writable && state.opens > 0 {
+            self.settle(node, &mut state, 0);
+        }
         if state.opens == 0 {
+            self.close(node, &mut state);
             node.set_data(None);
             state.held = None;
-            if state.is_gone {
-                self.refund(node, &mut state);
-            } else if handle.is_writable {
-                self.settle(node, &mut state, 0);
-            }
             state.is_with_kernel = false;
         }
         Ok(Released { node: node.number })
@@ -191,10 +192,11 @@ impl Tree {
             if self.spills_when_full() && state.spilled.is_none() && self.make_room(node, state, missing) {
                 continue;
             }
-            // The kernel tells of a closed file a moment after the program has closed it.
+            // The kernel tells of a closed file a moment after the program has closed it, and of an ended mapping not at all.
             if waits < WAITS_MAX {
                 waits += 1;
                 std::thread::sleep(WAIT);
+                self.look_at_mapped();
                 continue;
             }
             let account = self.account_of(state);

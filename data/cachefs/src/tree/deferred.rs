@@ -8,7 +8,7 @@ use super::Tree;
 use super::moving::{MoveRefusal, Moving, judge};
 use crate::caller::ActingAs;
 use crate::file_system::{Attributes, Caller, Result};
-use crate::node::Node;
+use crate::node::{Node, shown};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -78,18 +78,24 @@ impl Tree {
         Ok(names.into_iter().map(|name| OsStr::from_bytes(name.as_bytes()).to_owned()).collect())
     }
 
-    /// What `stat` shows of one of them.
+    /// What `stat` shows of one of them. To look takes none of the tree's descriptors, for which it would have to wait.
     pub fn deferred_attributes(&self, name: &OsStr) -> Result<Attributes> {
-        let node = self.counted(name)?;
-        node.node.attributes(&node.node.lock())
+        let directory = self.own_directory(DEFERRED, false).map_err(|error| self.not_served(error))?;
+        let found = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| self.gone_if_stale(error))?;
+        // Only now: a file is empty only once its copy is known there.
+        let spilled = self.spill.as_ref().filter(|spill| spill.has(found.st_ino));
+        let mut shown = shown(&found);
+        if let Some(spill) = spilled {
+            shown.take_data_of(&spill.look_at(found.st_ino)?);
+        }
+        Ok(shown)
     }
 
     /// Bytes that one of them occupies, and whether a program may have it open; in a guest that is its kernel's to say.
     pub fn deferred_use(&self, name: &OsStr) -> Result<(u64, bool)> {
-        let node = self.counted(name)?;
-        let state = node.node.lock();
-        let bytes = node.node.attributes(&state)?.blocks * 512;
-        Ok((bytes, state.opens > 0 || self.options.is_served_elsewhere))
+        let shown = self.deferred_attributes(name)?;
+        let is_open = || self.nodes.get(shown.node).is_some_and(|node| node.lock().opens > 0);
+        Ok((shown.blocks * 512, self.options.is_served_elsewhere || is_open()))
     }
 
     /// Begins to move a file that nobody has open.
@@ -197,5 +203,39 @@ impl Drop for Counted<'_> {
         if !self.is_kept {
             self.tree.nodes.forget(self.node.number, 1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::file_system::Caller;
+    use crate::{Account, Descriptors, SpillArea, Tree, TreeOptions};
+    use rustix::io::Errno;
+    use rustix::process::{getgid, getuid};
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_file_is_looked_at_though_its_tree_has_no_descriptor_left() {
+        const ALL: u64 = 1000;
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [memory, stable] = [(); 2].map(|()| Arc::new(Account::new(1 << 30, 100)));
+        let spill = SpillArea::open(folders[1].path(), stable).unwrap();
+        let options = TreeOptions { descriptors: Arc::new(Descriptors::new(ALL, 1)), ..TreeOptions::default() };
+        let tree = Tree::open(folders[0].path(), memory, options, Some(spill)).unwrap();
+        let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
+        let name = OsStr::new("file");
+        tree.create_deferred(caller, name, 0o600).unwrap();
+        fs::write(folders[0].path().join(super::DEFERRED).join(name), [1; 5000]).unwrap();
+        let _all = tree.hold(ALL).unwrap();
+        let look = || (tree.deferred_attributes(name).map(|shown| shown.size), tree.deferred_use(name));
+        assert_eq!(look(), (Ok(5000), Ok((8192, false))));
+        // Its data go to the disk, and its name stays.
+        tree.account.correct(0, 8192);
+        assert_eq!(tree.spill_some(0, &|| false).files, 1);
+        assert_eq!(look(), (Ok(5000), Ok((8192, false))));
+        tree.remove_deferred(name).unwrap();
+        assert_eq!(look(), (Err(Errno::NOENT), Err(Errno::NOENT)));
     }
 }

@@ -49,11 +49,14 @@ impl Tree {
         // A file on its way to the disk would be a second node's as soon as somebody opens it, who would write to what is being copied.
         let _no_pass = self.passes.end();
         self.handles.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.mapped.clear();
         for node in self.nodes.take_all() {
             let mut state = node.lock();
             // Its last user's end may not have been told before the mount was gone.
             if state.is_gone {
                 self.refund(&node, &mut state);
+            } else if state.may_be_stored_to {
+                self.settle(&node, &mut state, 0);
             }
         }
         self.passes.allow();

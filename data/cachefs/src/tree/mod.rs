@@ -7,6 +7,7 @@ mod elsewhere;
 mod knowing;
 mod limits;
 mod looks;
+mod mapped;
 mod metadata;
 mod moving;
 mod names;
@@ -27,6 +28,7 @@ use crate::node::{Node, NodeState, NodeTable, ROOT, charge};
 use crate::requests::RequestCounters;
 use crate::spill::SpillArea;
 use looks::{take_stock, used_below};
+use mapped::Mapped;
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 use spilling::Passes;
@@ -107,6 +109,7 @@ pub struct Tree {
     pub(crate) options: TreeOptions,
     pub(crate) spill: Option<SpillArea>,
     passes: Passes,
+    mapped: Mapped,
     holding: Arc<Holding>,
     passes_through: AtomicBool,
     /// Bytes of the file system below that something other than the tree's files has.
@@ -178,6 +181,7 @@ impl Tree {
             options,
             spill,
             passes: Passes::default(),
+            mapped: Mapped::default(),
             counters: TreeCounters::default(),
             found,
             gone: elsewhere::Gone::default(),

@@ -122,6 +122,8 @@ impl Moving {
             return Err(MoveRefusal::Changed.into());
         }
         switch()?;
+        // As was just judged: what it occupies here is free at once.
+        state.may_be_mapped = false;
         state.has_moved = true;
         Ok(())
     }

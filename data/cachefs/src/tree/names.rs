@@ -161,7 +161,7 @@ impl Tree {
                 let _ = self.find_spilled(&node, &mut state);
                 state.is_gone = true;
                 if state.opens == 0 {
-                    self.refund(&node, &mut state);
+                    self.close(&node, &mut state);
                 }
             }
             None => match self.spill.as_ref().filter(|spill| spill.has(stat.st_ino)) {

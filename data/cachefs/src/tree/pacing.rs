@@ -4,10 +4,11 @@ use super::Tree;
 use crate::disk_queue::{DiskFlow, Pass};
 use crate::file_system::Result;
 use crate::node::{Node, NodeState};
+use crate::write_back::{self, send_and_wait};
 use minerva_blocksched::Kind;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::io::IoSliceMut;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// Once so many bytes of a file were written they are sent on to the disk.
 const PIECE: u64 = 1 << 20;
@@ -45,7 +46,7 @@ impl Tree {
         match disk.enter(Kind::Write, bytes) {
             // Whatever it meets the next sync meets, too.
             None => {
-                let _ = send(data, libc::SYNC_FILE_RANGE_WRITE);
+                let _ = write_back::send(data);
                 Ok(())
             }
             Some(_pass) => send_and_wait(data),
@@ -78,18 +79,6 @@ impl Tree {
         let is_there = self.disk(&node.lock()).is_some();
         self.options.disk.as_ref().filter(|_| is_there)?.enter(Kind::Read, bytes)
     }
-}
-
-fn send_and_wait(data: &OwnedFd) -> Result<()> {
-    let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    send(data, all)
-}
-
-/// The whole file: the kernel passes over what is not dirty.
-fn send(data: &OwnedFd, how: libc::c_uint) -> Result<()> {
-    // SAFETY: the call takes four numbers and touches no memory of ours; the descriptor is open.
-    let done = unsafe { libc::sync_file_range(data.as_raw_fd(), 0, 0, how) };
-    if done == 0 { Ok(()) } else { Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)) }
 }
 
 #[cfg(test)]

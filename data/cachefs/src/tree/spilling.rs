@@ -11,12 +11,17 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use std::collections::BinaryHeap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 
 /// Files of which a pass keeps a descriptor at once.
 const BATCH: usize = 128;
 /// Bytes after which a pass ends, so that other tenants have their turn.
 const BATCH_BYTES: u64 = 256 << 20;
+/// Batches of which a pass finds that none can be moved; the next pass goes on after them.
+const WALKS_MAX: u32 = 8;
+
+/// When a file was used last, and its number.
+type Age = ((i64, i64), u64);
 
 /// The passes over a tree. Two trees must never spill to one area: neither would know which files the other has emptied.
 #[derive(Debug, Default)]
@@ -25,6 +30,8 @@ pub(super) struct Passes {
     under_way: RwLock<()>,
     /// None is begun any more, and those under way end soon.
     are_over: AtomicBool,
+    /// Files up to this age could not be moved.
+    stuck_up_to: Mutex<Option<Age>>,
 }
 
 impl Passes {
@@ -42,6 +49,10 @@ impl Passes {
     fn are_over(&self) -> bool {
         self.are_over.load(Ordering::Relaxed)
     }
+
+    fn stuck_up_to(&self) -> MutexGuard<'_, Option<Age>> {
+        self.stuck_up_to.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A closed file, by its last use. The file that was used last is the greatest.
@@ -52,7 +63,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn key(&self) -> ((i64, i64), u64) {
+    fn key(&self) -> Age {
         (self.used, self.number)
     }
 }
@@ -83,15 +94,34 @@ impl Tree {
     pub fn spill_some(&self, bytes: u64, stop: &dyn Fn() -> bool) -> SpillPass {
         let mut pass = SpillPass::default();
         let _under_way = self.passes.under_way.read().unwrap_or_else(PoisonError::into_inner);
-        if self.spill.is_none() || self.passes.are_over() || self.usage().bytes <= bytes {
+        let is_reached = || self.usage().bytes <= bytes;
+        if self.spill.is_none() || self.passes.are_over() || is_reached() {
             return pass;
         }
         let stop: &dyn Fn() -> bool = &|| self.passes.are_over() || stop();
-        for candidate in self.oldest() {
-            if self.usage().bytes <= bytes || pass.bytes >= BATCH_BYTES || stop() {
+        for _ in 0..WALKS_MAX {
+            let after = *self.passes.stuck_up_to();
+            let candidates = self.oldest(after);
+            let last = candidates.last().map(Candidate::key);
+            for candidate in candidates {
+                if is_reached() {
+                    *self.passes.stuck_up_to() = None;
+                    return pass;
+                }
+                if pass.bytes >= BATCH_BYTES || stop() {
+                    return pass;
+                }
+                self.spill_candidate(candidate, &mut pass, stop);
+            }
+            if pass.files > 0 || pass.error.is_some() {
                 break;
             }
-            self.spill_candidate(candidate, &mut pass, stop);
+            // They may stay for long, as those that are mapped do, and must not keep younger ones from going. After the youngest all are
+            // looked at again.
+            *self.passes.stuck_up_to() = last;
+            if last.or(after).is_none() {
+                break;
+            }
         }
         pass
     }
@@ -134,8 +164,8 @@ impl Tree {
         self.nodes.forget(candidate.number, 1);
     }
 
-    /// The files that were used longest ago, and are not known to be open.
-    fn oldest(&self) -> Vec<Candidate> {
+    /// The files that were used longest ago, of those younger than `after`, and are not known to be open.
+    fn oldest(&self, after: Option<Age>) -> Vec<Candidate> {
         let mut heap: BinaryHeap<Candidate> = BinaryHeap::new();
         // What it could not read it does not move.
         let _ = walk(&self.root.path, &mut |file| {
@@ -143,7 +173,8 @@ impl Tree {
             let used = (stat.st_atime, stat.st_atime_nsec as i64).max((stat.st_mtime, stat.st_mtime_nsec as i64));
             let is_later = heap.peek().is_some_and(|latest| (used, stat.st_ino) >= latest.key());
             let is_open = || self.nodes.get(stat.st_ino).is_some_and(|node| node.data().is_some());
-            if stat.st_blocks == 0 || (heap.len() == BATCH && is_later) || is_open() {
+            let is_stuck = after.is_some_and(|after| (used, stat.st_ino) <= after);
+            if stat.st_blocks == 0 || is_stuck || (heap.len() == BATCH && is_later) || is_open() {
                 return;
             }
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

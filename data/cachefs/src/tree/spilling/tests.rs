@@ -6,10 +6,11 @@ use minerva_blocksched::Kind;
 use rustix::io::Errno;
 use rustix::process::{getgid, getuid};
 use std::ffi::OsStr;
+use std::fs::{self, File, FileTimes};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 
 const ORIGIN: WriteOrigin = WriteOrigin { ends_privileges: false };
@@ -69,7 +70,7 @@ fn content(number: usize) -> Vec<u8> {
 fn what_another_spilled_or_removed_since_it_was_chosen_is_left_alone() {
     let fixture = Fixture::new(options());
     (0..4).for_each(|number| fixture.make(number));
-    let [chosen, again] = [fixture.tree.oldest(), fixture.tree.oldest()];
+    let [chosen, again] = [fixture.tree.oldest(None), fixture.tree.oldest(None)];
     fixture.tree.remove(1, OsStr::new("3"), false).unwrap();
     let mut pass = super::SpillPass::default();
     for candidate in chosen.into_iter().chain(again) {
@@ -184,6 +185,30 @@ fn a_retired_tree_ends_its_pass_and_spills_nothing_beside_the_next_tree_on_its_d
     for number in 0..4 {
         assert!(new.read(number) == content(number), "{number}");
     }
+}
+
+#[test]
+fn however_many_older_files_are_mapped_a_younger_one_goes() {
+    let fixture = Fixture::new(options());
+    // As many as one pass looks at.
+    let mapped = super::BATCH * super::WALKS_MAX as usize;
+    let below = |number: usize| fixture.folders[0].path().join(number.to_string());
+    let held: Vec<File> = (0..mapped)
+        .map(|number| {
+            fs::write(below(number), "text").unwrap();
+            File::open(below(number)).unwrap()
+        })
+        .collect();
+    let at = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    held.iter().for_each(|file| file.set_times(FileTimes::new().set_accessed(at).set_modified(at)).unwrap());
+    fixture.make(mapped);
+    // Nothing of it can be moved by the first, and the second goes on where that ended.
+    let passes = [(); 2].map(|()| fixture.tree.spill_some(0, &|| false).files);
+    assert_eq!(passes, [0, 1]);
+    // Once nobody has them they go too.
+    drop(held);
+    fixture.tree.account.correct(0, (mapped * BYTES) as u64);
+    assert_eq!(fixture.tree.spill_some(0, &|| false).files, super::BATCH as u64);
 }
 
 #[test]
