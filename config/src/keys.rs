@@ -27,16 +27,18 @@ const MINUTE: Nanos = Nanos::from_secs(60);
 const YEAR: Nanos = Nanos::from_secs(365 * 24 * 3600);
 const MODES: [Mode; 3] = [Mode::Observe, Mode::Shadow, Mode::Enforce];
 const MODE_WORDS: [&str; 3] = ["observe", "shadow", "enforce"];
-const BACK_ENDS: [BackEnd; 6] =
-    [BackEnd::Bfq, BackEnd::BfqV1, BackEnd::IoCost, BackEnd::Max, BackEnd::ThrottleV1, BackEnd::Observe];
-const BACK_END_WORDS: [&str; 6] = [
-    BACK_ENDS[0].as_str(),
-    BACK_ENDS[1].as_str(),
-    BACK_ENDS[2].as_str(),
-    BACK_ENDS[3].as_str(),
-    BACK_ENDS[4].as_str(),
-    BACK_ENDS[5].as_str(),
-];
+const BACK_ENDS: &[BackEnd] =
+    &[BackEnd::Bfq, BackEnd::BfqV1, BackEnd::IoCost, BackEnd::Max, BackEnd::ThrottleV1, BackEnd::Observe];
+/// Of all of them, so that none that is added there can be left out here.
+const BACK_END_WORDS: [&str; BACK_ENDS.len()] = {
+    let mut words = [""; BACK_ENDS.len()];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = BACK_ENDS[at].as_str();
+        at += 1;
+    }
+    words
+};
 const LEVEL_WORDS: [&str; 5] = [
     LogLevel::ALL[0].as_str(),
     LogLevel::ALL[1].as_str(),

@@ -59,14 +59,27 @@ pub fn load(path: &Path) -> Result<Config, ConfigError> {
     Ok(parse_all(read_with_drop_ins(path)?)?)
 }
 
+/// As [`load`], where nobody named the file: it may be absent, and its drop-ins hold all the same.
+pub fn load_default(path: &Path) -> Result<Config, ConfigError> {
+    let mut files = Vec::new();
+    match read(path) {
+        Ok(text) => files.push((path.to_owned(), text)),
+        Err(ConfigError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    files.extend(read_drop_ins(path)?);
+    Ok(parse_all(files)?)
+}
+
 /// The file, and its drop-ins in the order of their names.
 fn read_with_drop_ins(path: &Path) -> Result<Vec<(PathBuf, String)>, ConfigError> {
     let mut files = vec![(path.to_owned(), read(path)?)];
-    for drop_in in drop_ins(path)? {
-        let text = read(&drop_in)?;
-        files.push((drop_in, text));
-    }
+    files.extend(read_drop_ins(path)?);
     Ok(files)
+}
+
+fn read_drop_ins(path: &Path) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+    drop_ins(path)?.into_iter().map(|drop_in| Ok((drop_in.clone(), read(&drop_in)?))).collect()
 }
 
 fn parse_all(files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Config, ConfigErrors> {

@@ -2,9 +2,10 @@
 
 use minerva_model::Nanos;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The port of vsock and of TCP unless the file names another.
 pub const PORT_DEFAULT: u16 = 7420;
@@ -52,17 +53,23 @@ impl Default for ParticipationSettings {
 }
 
 impl ParticipationSettings {
-    /// Both are the same but for what can be changed while the listeners run: the limits, who is who, and where the
-    /// certificates are.
-    pub fn is_same_server(&self, other: &Self) -> bool {
+    /// Listeners that were opened by these settings can go on by the `newer` ones, which differ in nothing but what can be changed while
+    /// they run: the limits, who is who, and where the certificates are. A machine's own socket is opened at the start only.
+    pub fn is_same_server(&self, newer: &Self) -> bool {
         let frame = |settings: &Self| {
-            let Self { socket, listen, certificate, vsock_port, keepalive, ledger_keep, identities, .. } =
-                settings.clone();
-            let own_socket = |identity: &Identity| matches!(identity.known_by, Some(KnownBy::VsockSocket(_)));
-            let sockets: Vec<Identity> = identities.into_iter().filter(own_socket).collect();
-            (socket, listen, certificate.is_some(), vsock_port, keepalive, ledger_keep, sockets)
+            let Self { socket, listen, certificate, vsock_port, keepalive, ledger_keep, .. } = settings.clone();
+            (socket, listen, certificate.is_some(), vsock_port, keepalive, ledger_keep)
         };
-        frame(self) == frame(other)
+        let opened: BTreeSet<&Path> = self.machine_sockets().collect();
+        frame(self) == frame(newer) && newer.machine_sockets().all(|socket| opened.contains(socket))
+    }
+
+    /// The sockets that `[[identities]]` name, each of one machine.
+    pub fn machine_sockets(&self) -> impl Iterator<Item = &Path> {
+        self.identities.iter().filter_map(|identity| match &identity.known_by {
+            Some(KnownBy::VsockSocket(path)) => Some(path.as_path()),
+            _ => None,
+        })
     }
 }
 

@@ -2,7 +2,8 @@
 
 use expect_test::expect_file;
 use minerva_config::{
-    Config, Identity, KnownBy, LogFormat, LogLevel, Metrics, PORT_DEFAULT, default_file, json_schema, load, parse,
+    Config, Identity, KnownBy, LogFormat, LogLevel, Metrics, PORT_DEFAULT, default_file, json_schema, load,
+    load_default, parse,
 };
 use minerva_model::{
     BackEnd, ContentionCounting, ForecastMode, ForecastSettings, JobSettings, MicroCredits, Mode, Nanos, Share,
@@ -167,6 +168,25 @@ fn drop_ins_replace_single_keys_in_the_order_of_their_names() {
 }
 
 #[test]
+fn drop_ins_hold_where_the_file_that_nobody_named_is_absent() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("minerva.toml");
+    let config = load_default(&path).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((config.engine, config.daemon), (Config::default().engine, Config::default().daemon));
+    std::fs::create_dir(directory.path().join("minerva.toml.d")).expect("made");
+    let drop_in = directory.path().join("minerva.toml.d/own.toml");
+    std::fs::write(&drop_in, "mode = \"enforce\"\n[daemon]\nruntime_dir = \"/run/other\"\n").expect("written");
+    let config = load_default(&path).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((config.engine.mode, config.daemon.runtime_dir.as_path()), (Mode::Enforce, Path::new("/run/other")));
+    assert!(load(&path).is_err(), "one that was named must be there");
+    std::fs::write(&drop_in, "mode = \"enfroce\"\n").expect("written");
+    let wrong = load_default(&path).expect_err("refused").to_string();
+    assert!(wrong.contains("own.toml:1"), "{wrong}");
+    std::fs::write(&path, [0xff]).expect("written");
+    assert!(load_default(&path).is_err(), "one that is there is judged");
+}
+
+#[test]
 fn places_count_from_one_in_characters() {
     let text = "mode = \"shadow\"\n\n[observe]\n\"é\" = 1\nslice = 3 # é\n";
     let errors = parse(text, Path::new("minerva.toml")).expect_err("wrong");
@@ -258,7 +278,11 @@ token_sha256 = "9F86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
     assert!(listeners.is_same_server(&other));
     let known_by = Some(KnownBy::VsockSocket("/run/vm2.sock_7420".into()));
     other.identities.push(Identity { tenant: "vm2".to_owned(), known_by });
-    assert!(!listeners.is_same_server(&other), "a socket is a listener");
+    assert!(!listeners.is_same_server(&other), "a new socket is a listener");
+    assert!(other.is_same_server(listeners), "one that nobody is named for any more refuses everybody");
+    let mut renamed = other.clone();
+    renamed.identities[0].tenant = "vm3".to_owned();
+    assert!(other.is_same_server(&renamed), "whoever asks there is another tenant from then on");
     other.clone_from(listeners);
     other.vsock_port = None;
     assert!(!listeners.is_same_server(&other));

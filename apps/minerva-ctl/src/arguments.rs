@@ -292,7 +292,7 @@ pub(crate) enum Command {
     ///
     /// Prints the answer ("now", "in 3 slices (3 s)", "wait, at most 12 s"), then waits and prints "now". Without a server it does
     /// not wait. It never waits beyond the deadline. With --pool the answer may be "pool": others use the disk or are expected
-    /// there, so write to the cache at once; `minerva-ctl cache put FILE --pool` does.
+    /// there, so write to the cache at once; `minerva-ctl cache put --pool stable FILE` does.
     When {
         /// How much it will transfer: 500M (powers of 1000), 500MiB (of 1024), or bytes
         #[arg(id = "size", long = "bytes", value_name = "BYTES", value_parser = size)]
@@ -469,6 +469,25 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    /// What a command and those below it say of themselves.
+    fn texts(command: &clap::Command, all: &mut Vec<String>) {
+        all.extend(command.get_long_about().map(ToString::to_string));
+        command.get_subcommands().for_each(|below| texts(below, all));
+    }
+
+    #[test]
+    fn commands_that_the_help_names_are_understood() {
+        let mut all = Vec::new();
+        texts(&Arguments::command(), &mut all);
+        let named = all.iter().flat_map(|text| text.split('`')).filter(|part| part.starts_with("minerva-ctl "));
+        let named: Vec<&str> = named.collect();
+        assert!(named.iter().any(|line| line.contains("cache put --pool")), "{named:?}");
+        for line in named {
+            let read = Arguments::try_parse_from(line.split(' '));
+            assert!(read.is_ok(), "{line}: {}", read.expect_err("refused"));
+        }
     }
 
     #[test]

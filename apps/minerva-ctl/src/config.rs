@@ -2,13 +2,14 @@
 
 use crate::arguments::ConfigCommand;
 use crate::output::{self, CommandStatus};
+use crate::place::OperatorFile;
 use minerva_config::{Config, ConfigError, Problem};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::Path;
 
 /// Works without the daemon and changes nothing.
-pub(crate) fn run(command: ConfigCommand, file_default: &Path, json: bool) -> anyhow::Result<CommandStatus> {
+pub(crate) fn run(command: ConfigCommand, file_default: OperatorFile, json: bool) -> anyhow::Result<CommandStatus> {
     match command {
         ConfigCommand::Default => {
             let text = minerva_config::default_file();
@@ -19,7 +20,7 @@ pub(crate) fn run(command: ConfigCommand, file_default: &Path, json: bool) -> an
             }
             Ok(CommandStatus::Well)
         }
-        ConfigCommand::Check { file } => check(file.as_deref().unwrap_or(file_default), json),
+        ConfigCommand::Check { file } => check(&file.map_or(file_default, OperatorFile::Named), json),
     }
 }
 
@@ -44,14 +45,14 @@ struct ResultLine<'a> {
     problems: usize,
 }
 
-fn check(file: &Path, json: bool) -> anyhow::Result<CommandStatus> {
-    match minerva_config::load(file) {
+fn check(file: &OperatorFile, json: bool) -> anyhow::Result<CommandStatus> {
+    match file.judge() {
         Ok(Config { warnings, .. }) => {
-            show(file, &warnings, true, json)?;
+            show(file.path(), &warnings, true, json)?;
             Ok(CommandStatus::found_if(!warnings.is_empty()))
         }
         Err(ConfigError::Invalid(errors)) => {
-            show(file, &errors.problems, false, json)?;
+            show(file.path(), &errors.problems, false, json)?;
             Ok(CommandStatus::Found)
         }
         Err(error) => Err(error.into()),
@@ -72,7 +73,8 @@ fn show(file: &Path, problems: &[Problem], good: bool, json: bool) -> anyhow::Re
     if json {
         output::json(&ResultLine { kind: "result", file, good, problems: problems.len() })?;
     } else if good {
-        eprintln!("{}: good", file.display());
+        let absence = if file.exists() { "" } else { " (absent: the defaults hold, and its drop-ins)" };
+        eprintln!("{}: good{absence}", file.display());
     }
     Ok(())
 }

@@ -122,7 +122,7 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
         }
         Command::Restore { if_daemon_gone } => restore::run(&file, if_daemon_gone, json),
         Command::Replay { file: tape } => replay::run(&tape, json),
-        Command::Config { command } => config::run(command, file.path(), json),
+        Command::Config { command } => config::run(command, file, json),
         Command::Run { name, weight, priority, job, bytes, when, bounds, tag, stream, command } => {
             let operation = when.map(|bytes| bounds.operation(bytes));
             let part = run::Part { level: priority, operation, job: job.map(|name| (name, bytes)) };

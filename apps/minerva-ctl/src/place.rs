@@ -30,13 +30,16 @@ impl OperatorFile {
         }
     }
 
-    /// The operator's settings; where no file was named and there is none, the defaults.
+    /// The operator's settings; where no file was named and there is none, the defaults and what drop-ins say.
     pub(crate) fn load(&self) -> anyhow::Result<Config> {
-        match (self, minerva_config::load(self.path())) {
-            (Self::Default, Err(ConfigError::Read { source, .. })) if source.kind() == std::io::ErrorKind::NotFound => {
-                Ok(Config::default())
-            }
-            (_, result) => result.map_err(anyhow::Error::new),
+        self.judge().map_err(anyhow::Error::new)
+    }
+
+    /// The same, with what is wrong with each line.
+    pub(crate) fn judge(&self) -> Result<Config, ConfigError> {
+        match self {
+            Self::Named(path) => minerva_config::load(path),
+            Self::Default => minerva_config::load_default(Path::new(CONFIG_DEFAULT)),
         }
     }
 }

@@ -12,7 +12,8 @@ fn the_server_for_disks_runs_under_systemd_and_hands_over_at_a_reload_and_an_upg
     assert_eq!((line("started"), line("serves")), ("0 active notify", "0"));
     // Directives that this systemd does not know would be told.
     assert_eq!(line("complaints"), "");
-    assert_eq!((line("user"), line("socket")), ("nobody", "nobody 660"));
+    // The package has made the user.
+    assert_eq!((line("user"), line("socket")), ("minerva-blk", "minerva-blk 660"));
     assert_eq!((line("reloaded"), line("took-over")), ("0", "0 0 1"));
     assert!(line("bad-reload").starts_with("1 active serves"), "{}", line("bad-reload"));
     assert_eq!(line("restarted"), "0 1");

@@ -12,12 +12,12 @@ say installed "$? $(systemctl is-enabled minerva-blk) $(systemctl is-active mine
 mkdir -p /etc/minerva /var/lib/minerva
 truncate -s 64M /var/lib/minerva/vm1.raw
 chmod 600 /var/lib/minerva/vm1.raw
-printf '[server]\nuser = "nobody"\n[disks.vm1]\nimage = "/var/lib/minerva/vm1.raw"\ndirect = false\n' > /etc/minerva/blk.toml
+printf '[server]\nuser = "minerva-blk"\n[disks.vm1]\nimage = "/var/lib/minerva/vm1.raw"\ndirect = false\n' > /etc/minerva/blk.toml
 systemctl start minerva-blk; say started "$? $(systemctl is-active minerva-blk) $(show Type)"
 until_so serves; say serves "$?"
 [ "$(/usr/bin/systemctl is-active minerva-blk)" = active ] || { systemctl status --no-pager minerva-blk; journalctl --boot --no-pager --unit minerva-blk; exit 1; }
 say complaints "$(journalctl --boot --no-pager --grep 'minerva-blk[.]service:[0-9]+:' --output cat)"
-say user "$(ps -o user= -p "$(show MainPID)")"
+say user "$(ps -o user:32= -p "$(show MainPID)")"
 say socket "$(stat -c '%U %a' /run/minerva-blk/vm1.sock)"
 
 # Another server goes on without an end of the unit, with the image and the socket of the one before.

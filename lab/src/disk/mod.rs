@@ -214,8 +214,11 @@ fn find_profile(spec: &DiskSpec) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Opens the file for the contents, made and made long enough if need be.
+/// Opens the file for the contents, made and made long enough if need be, with its directory, as a fresh machine has none.
 fn open_backing(path: &Path, size_bytes: u64) -> Result<File> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).at("create", directory)?;
+    }
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path).at("open", path)?;
     if file.metadata().at("examine", path)?.len() < size_bytes {
@@ -293,5 +296,21 @@ impl Drop for Mounted {
 pub(crate) fn unmount(mount_point: &Path) {
     if rustix::mount::unmount(mount_point, UnmountFlags::empty()).is_err() {
         let _ = rustix::mount::unmount(mount_point, UnmountFlags::FORCE | UnmountFlags::DETACH);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open_backing;
+
+    #[test]
+    fn contents_are_made_also_where_their_directory_is_not_there_yet() {
+        let fresh = tempfile::tempdir().expect("a directory");
+        let path = fresh.path().join("minerva-lab/disk.contents");
+        let file = open_backing(&path, 1 << 20).expect("a file");
+        assert_eq!(file.metadata().expect("its length").len(), 1 << 20);
+        std::fs::write(&path, "kept").expect("written");
+        let again = open_backing(&path, 2).expect("the same file");
+        assert_eq!(again.metadata().expect("its length").len(), 4, "what it holds stays");
     }
 }

@@ -80,22 +80,41 @@ fn after_a_broken_file_nothing_found_is_a_finding() {
     let directory = place("minerva");
     fs::create_dir(directory.path().join("minerva")).expect("a directory");
     fs::write(directory.path().join("minerva/minerva.toml"), "[daemon]\nruntime_dri = \"x\"\n").expect("a file");
-    // The default place, in a world of the test's own where no daemon ever was.
-    let script = "mount --bind . /etc && mount -t tmpfs minerva-test /run && exec \"$0\" \"$@\"";
-    let alone = |arguments: &[&str]| {
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_minerva-ctl")]).args(arguments);
-        command.current_dir(directory.path()).output().ok()
-    };
-    if alone(&["generate", "/run/out"]).is_none_or(|output| output.status.code() != Some(0)) {
-        eprintln!("skipped: needs root, and to mount");
-        return;
-    }
-    let output = alone(&["restore"]).expect("the tool");
+    let Some(output) = alone(directory.path(), &["restore"]) else { return };
     assert_says(&output, 1, "the broken file may name another runtime_dir: mend it and try again");
-    let output = alone(&["restore", "--json"]).expect("the tool");
+    let output = alone(directory.path(), &["restore", "--json"]).expect("the tool");
     assert_eq!(output.status.code(), Some(1));
     assert!(json_lines(&output)[0]["config_error"].as_str().is_some_and(|why| why.contains("runtime_dri")));
+}
+
+/// The tool with this folder as `/etc`, where no daemon ever was; none, having said why, where nothing can be mounted.
+fn alone(etc: &Path, arguments: &[&str]) -> Option<Output> {
+    let script = "mount --bind . /etc && mount -t tmpfs minerva-test /run && exec \"$0\" \"$@\"";
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_minerva-ctl")]).args(arguments);
+        command.current_dir(etc).output().ok()
+    };
+    if run(&["generate", "/run/out"]).is_none_or(|output| output.status.code() != Some(0)) {
+        eprintln!("skipped: needs root, and to mount");
+        return None;
+    }
+    run(arguments)
+}
+
+#[test]
+fn drop_ins_hold_where_the_default_file_is_absent() {
+    let directory = place("minerva");
+    fs::create_dir_all(directory.path().join("minerva/minerva.toml.d")).expect("a directory");
+    let own = directory.path().join("minerva/minerva.toml.d/own.toml");
+    fs::write(&own, "[daemon]\nruntime_dir = \"/run/minerva-test-other\"\n").expect("a file");
+    let Some(output) = alone(directory.path(), &["restore"]) else { return };
+    assert_says(&output, 0, "nothing to restore: Minerva holds no knob (no journal in /run/minerva-test-other)");
+    let output = alone(directory.path(), &["config", "check"]).expect("the tool");
+    assert_says(&output, 0, "good (absent: the defaults hold, and its drop-ins)");
+    fs::write(&own, "[daemon]\nruntime_dri = \"/run/minerva-test-other\"\n").expect("a file");
+    let output = alone(directory.path(), &["config", "check"]).expect("the tool");
+    assert!(output.status.code() == Some(1) && text(&output.stdout).contains("own.toml:2"), "{}", text(&output.stdout));
 }
 
 #[test]
