@@ -83,7 +83,7 @@ impl Connection {
         match &self.peer {
             Peer::Process { process, cgroup, .. } => format!("process {} in {cgroup}", process.pid),
             Peer::Certificate { names, .. } => format!("{} by certificate, {source}", names.join(", ")),
-            Peer::Socket { tenant } => format!("{tenant} by its socket"),
+            Peer::Socket { path } => format!("whoever is at {}", path.display()),
             Peer::Machine { .. } => source.to_string(),
             Peer::Token | Peer::Nobody(_) => format!("somebody, {source}"),
         }
@@ -118,7 +118,7 @@ impl Connection {
                         names.join(", ")
                     ))
                 })?;
-                (self.of_name(tenant, token)?, "certificate")
+                (self.of_name(tenant, token).await?, "certificate")
             }
             Peer::Machine { cid } => {
                 let identities = self.shared.identities.get();
@@ -126,9 +126,16 @@ impl Connection {
                     let text = format!("No [[identities]] of the operator's file names the machine {cid} any more.");
                     Denial::unauthenticated(text)
                 })?;
-                (self.of_name(tenant, token)?, "vsock")
+                (self.of_name(tenant, token).await?, "vsock")
             }
-            Peer::Socket { tenant } => (self.of_name(tenant, token)?, "vsock"),
+            Peer::Socket { path } => {
+                let identities = self.shared.identities.get();
+                let tenant = identities.of_socket(path).ok_or_else(|| {
+                    let text = "No [[identities]] of the operator's file names the socket of this machine any more.";
+                    Denial::unauthenticated(text.to_owned())
+                })?;
+                (self.of_name(tenant, token).await?, "vsock")
+            }
             Peer::Token => {
                 let token = token.ok_or_else(|| {
                     Denial::unauthenticated("No token: send it as `authorization: Bearer TOKEN`.".to_owned())
@@ -137,7 +144,7 @@ impl Connection {
                 let tenant = identities.of_token(token).ok_or_else(|| {
                     Denial::unauthenticated("The token is nobody's; ask the operator for one.".to_owned())
                 })?;
-                (self.of_name(tenant, None)?, "token")
+                (self.of_name(tenant, None).await?, "token")
             }
             Peer::Nobody(why) => return Err(Denial::unauthenticated(why.clone())),
         };
@@ -163,18 +170,14 @@ impl Connection {
     }
 
     /// The tenant that the operator's file names. Whoever shows a token besides must not be two.
-    fn of_name(&self, name: &str, token: Option<&[u8]>) -> Result<ListedTenant, Denial> {
+    async fn of_name(&self, name: &str, token: Option<&[u8]>) -> Result<ListedTenant, Denial> {
         if let Some(token) = token
             && self.shared.identities.get().of_token(token) != Some(name)
         {
             let text = format!("The token is not that of {name}, as which this connection is known.");
             return Err(Denial::not_allowed(text));
         }
-        self.shared.directory.of_name(name).ok_or_else(|| {
-            Denial::unknown_tenant(format!(
-                "The operator's file says that this is the tenant {name}, and there is none, or more than one, of this name now."
-            ))
-        })
+        self.shared.await_named(name).await
     }
 
     fn lock(&self) -> MutexGuard<'_, ConnectionState> {
@@ -188,7 +191,7 @@ fn named_tenant(shared: &Shared, peer: &Peer) -> Option<String> {
     let name = match peer {
         Peer::Certificate { names, .. } => identities.of_certificate(names.iter().map(String::as_str)),
         Peer::Machine { cid } => identities.of_cid(*cid),
-        Peer::Socket { tenant } => Some(tenant.as_str()),
+        Peer::Socket { path } => identities.of_socket(path),
         Peer::Process { .. } | Peer::Token | Peer::Nobody(_) => None,
     };
     name.map(str::to_owned)

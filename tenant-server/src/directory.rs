@@ -2,6 +2,7 @@
 
 use minerva_model::{Role, Tenant, TenantId};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A tenant as the server sees it.
@@ -19,7 +20,10 @@ pub struct ListedTenant {
 
 /// Shared between the loop and the server. Each access is short.
 #[derive(Clone, Debug, Default)]
-pub struct Directory(Arc<RwLock<BTreeMap<String, ListedTenant>>>);
+pub struct Directory {
+    listed: Arc<RwLock<BTreeMap<String, ListedTenant>>>,
+    is_complete: Arc<AtomicBool>,
+}
 
 impl Directory {
     /// A tenant came or changed.
@@ -30,20 +34,30 @@ impl Directory {
             account: tenant.history_key(),
             role: tenant.terms.role,
         };
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.cgroup.path.clone(), listed);
+        self.listed.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.cgroup.path.clone(), listed);
     }
 
     /// A tenant is gone; another that has its path by now stays.
     pub fn strike(&self, tenant: &Tenant) {
-        let mut listed = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.listed.write().unwrap_or_else(PoisonError::into_inner);
         if listed.get(&tenant.cgroup.path).is_some_and(|one| one.id == tenant.id) {
             listed.remove(&tenant.cgroup.path);
         }
     }
 
+    /// The loop has looked: whoever was there at the start is listed.
+    pub fn complete(&self) {
+        self.is_complete.store(true, Ordering::Release);
+    }
+
+    /// Whether who is not listed was not there at the start.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete.load(Ordering::Acquire)
+    }
+
     /// The tenant to which a process in this cgroup belongs: that of the path, or of the nearest one above.
     pub fn of_cgroup(&self, path: &str) -> Option<ListedTenant> {
-        let listed = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
         let mut path = path.trim_matches('/');
         loop {
             if let Some(one) = listed.get(path) {
@@ -55,7 +69,7 @@ impl Directory {
 
     /// The tenant of this name, if there is just one.
     pub fn of_name(&self, name: &str) -> Option<ListedTenant> {
-        let listed = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
         let mut named = listed.values().filter(|one| one.name == name);
         let first = named.next()?;
         named.next().is_none().then(|| first.clone())

@@ -11,6 +11,7 @@ mod authenticate;
 mod bounds;
 mod call_context;
 mod connection;
+mod container_socket;
 pub mod decode;
 #[cfg(feature = "fuzzing")]
 pub mod decode_check;

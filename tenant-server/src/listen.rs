@@ -1,7 +1,8 @@
 //! The sockets for tenants, opened before the daemon says that it is ready, so that a failure ends the start.
 
+use crate::container_socket;
 use crate::tls::{Tls, TlsError};
-use minerva_config::{KnownBy, ParticipationSettings};
+use minerva_config::ParticipationSettings;
 use minerva_linux_observe::DESCRIPTORS_MAX;
 use minerva_linux_observe::socket_path::remove_left_behind;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -63,8 +64,8 @@ pub enum ListenError {
 pub struct TenantListeners {
     pub(crate) runtime: Runtime,
     pub(crate) processes: Option<UnixListener>,
-    /// Of user-space vsock devices, with the tenant that the machine is.
-    pub(crate) machines: Vec<(UnixListener, String)>,
+    /// Of user-space vsock devices, with the path by which `[[identities]]` names the machine's tenant.
+    pub(crate) machines: Vec<(UnixListener, PathBuf)>,
     pub(crate) network: Option<(TcpListener, Option<Tls>)>,
     pub(crate) vsock: Option<VsockListener>,
     pub(crate) sockets: Vec<PathBuf>,
@@ -83,20 +84,19 @@ impl TenantListeners {
             .map_err(ListenError::Runtime)?;
         let entered = runtime.enter();
         let mut sockets = Vec::new();
-        let mut listen = |path: &PathBuf, mode| -> Result<UnixListener, ListenError> {
+        let mut listen = |path: &Path, mode| -> Result<UnixListener, ListenError> {
             let listener = UnixListener::from_std(bind(path, mode)?);
-            sockets.push(path.clone());
-            listener.map_err(|source| ListenError::Socket { path: path.clone(), source })
+            sockets.push(path.to_owned());
+            listener.map_err(|source| ListenError::Socket { path: path.to_owned(), source })
         };
         // Everyone may connect: the kernel says who it is.
         let processes = settings.socket.as_ref().map(|path| listen(path, 0o666)).transpose()?;
         let mut machines = Vec::new();
-        for identity in &settings.identities {
-            if let Some(KnownBy::VsockSocket(path)) = &identity.known_by {
-                // Whoever may connect speaks for the machine: nobody but root and the directory's group.
-                machines.push((listen(path, 0o660)?, identity.tenant.clone()));
-            }
+        for path in settings.machine_sockets() {
+            // Whoever may connect speaks for the machine: nobody but root and the directory's group.
+            machines.push((listen(path, 0o660)?, path.to_owned()));
         }
+        sockets.extend(settings.socket.as_deref().and_then(for_containers));
         let network = network(settings)?;
         let vsock = settings.vsock_port.map(|port| {
             VsockListener::bind(VsockAddr::new(VMADDR_CID_ANY, port))
@@ -112,6 +112,15 @@ impl TenantListeners {
     pub fn tls(&self) -> Option<Tls> {
         self.network.as_ref()?.1.clone()
     }
+}
+
+/// The socket once more where containers may mount it. Those do without if that cannot be, and everyone else is served.
+fn for_containers(socket: &Path) -> Option<PathBuf> {
+    let linked = container_socket::link(socket);
+    let told = linked.inspect_err(|error| {
+        tracing::warn!(%error, socket = %socket.display(), "tenants' socket is not there for containers to mount, ignoring");
+    });
+    told.ok()
 }
 
 /// The TCP listener. Without a certificate the settings allow loopback addresses only.

@@ -20,6 +20,8 @@ const UNAUTHENTICATED_WAITING_MAX: usize = WAITING_MAX / 2;
 const PERIODS_MAX: usize = 4_096;
 /// A key is no longer than this; of one that is, the audit has the beginning.
 const KEY_LENGTH_MAX: usize = 64;
+/// The same for what was asked for: the name of a call is the client's word, and may be as long as its headers.
+const WHAT_LENGTH_MAX: usize = 256;
 
 /// Who was refused something.
 #[derive(Clone, Copy, Debug)]
@@ -101,9 +103,10 @@ impl Refusals {
 
     /// Something was refused. This is the one way into the log and the audit, whoever refused it.
     pub fn note(&self, refused: &Refused<'_>) {
-        // What a client chose is in the key and may be in the message: neither may look like a line of its own.
-        let (request, message) = (printable(refused.request, KEY_LENGTH_MAX), printable(refused.message, usize::MAX));
-        let refused = Refused { request: &request, message: &message, ..*refused };
+        // What a client chose is in the key and may be in the others: none may look like a line of its own, or fill the audit.
+        let (request, what) = (printable(refused.request, KEY_LENGTH_MAX), printable(refused.what, WHAT_LENGTH_MAX));
+        let message = printable(refused.message, usize::MAX);
+        let refused = Refused { request: &request, what: &what, message: &message, ..*refused };
         if !self.enter(boottime(), &refused) {
             return;
         }
@@ -239,6 +242,20 @@ mod tests {
         assert_eq!((rows[0].tenant_name.as_str(), rows[0].account.as_str()), ("a", "group:a"));
         assert_eq!(rows[0].text, "30 more requests were refused than are told one by one.");
         assert!(refusals.take_at(NOW + PERIOD).is_empty());
+    }
+
+    #[test]
+    fn the_name_of_a_call_is_cut_short_and_is_no_line_of_its_own() {
+        let refusals = Refusals::default();
+        let what = format!("Boost\nrefused: {}", "x".repeat(8 << 10));
+        for who in [tenant("group:a"), Who::Unauthenticated { source: Source::User(7), described: "somebody" }] {
+            refusals.note(&Refused { what: &what, ..refused(who) });
+        }
+        let rows = refusals.take();
+        assert_eq!(rows.len(), 2);
+        for row in rows {
+            assert!(row.text.starts_with("Boost?refused: x") && row.text.len() < 400, "{}", row.text);
+        }
     }
 
     #[test]

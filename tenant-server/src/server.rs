@@ -102,10 +102,10 @@ fn accept_all(listeners: TenantListeners, shared: Shared) -> Runtime {
         let acceptor = Arc::clone(&acceptor);
         listeners.runtime.spawn(async move { acceptor.accept_vsock(listener).await });
     }
-    for (number, (listener, tenant)) in listeners.machines.into_iter().enumerate() {
+    for (number, (listener, path)) in listeners.machines.into_iter().enumerate() {
         let acceptor = Arc::clone(&acceptor);
         let source = Source::Socket(number);
-        listeners.runtime.spawn(async move { acceptor.accept_machine(listener, source, tenant).await });
+        listeners.runtime.spawn(async move { acceptor.accept_machine(listener, source, path).await });
     }
     listeners.runtime
 }
@@ -157,12 +157,12 @@ impl Acceptor {
         }
     }
 
-    async fn accept_machine(&self, listener: UnixListener, source: Source, tenant: String) {
+    async fn accept_machine(&self, listener: UnixListener, source: Source, path: PathBuf) {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
                     let Some(slot) = self.admit(source) else { continue };
-                    self.serve(stream, source, Peer::Socket { tenant: tenant.clone() }, slot);
+                    self.serve(stream, source, Peer::Socket { path: path.clone() }, slot);
                 }
                 Err(error) => failed_to_accept(&error).await,
             }

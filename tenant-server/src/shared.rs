@@ -91,27 +91,50 @@ impl Shared {
         });
     }
 
+    /// How long the loop may need to see a tenant, as far as anybody is kept waiting.
+    fn patience(&self) -> Nanos {
+        Nanos(self.slice.0.saturating_mul(2)).min(LISTED_WAIT_MAX)
+    }
+
     /// Looks until the tenant is listed, for as long as the loop may need to see it.
     pub(crate) async fn await_listed(&self, cgroup: &str) -> Result<ListedTenant, Denial> {
-        let wanted = Nanos(self.slice.0.saturating_mul(2));
-        let patience = wanted.min(LISTED_WAIT_MAX);
-        let begin = boottime();
+        let (patience, begin) = (self.patience(), boottime());
         loop {
+            let is_complete = self.directory.is_complete();
             if let Some(listed) = self.directory.of_cgroup(cgroup) {
                 return Ok(listed);
             }
-            if boottime().since(begin) >= patience {
-                break;
+            if boottime().since(begin) < patience {
+                tokio::time::sleep(LOOK).await;
+                continue;
             }
-            tokio::time::sleep(LOOK).await;
-        }
-        if patience < wanted {
-            return Err(Denial::not_seen_yet(cgroup, self.slice));
+            // Slices are longer than anybody is kept waiting, or the first look at the host is.
+            if self.slice.0.saturating_mul(2) > LISTED_WAIT_MAX.0 || !is_complete {
+                return Err(Denial::not_seen_yet(&format!("cgroup {cgroup}"), self.slice));
+            }
+            break;
         }
         Err(Denial::unknown_tenant(format!(
             "The cgroup {cgroup} is no tenant of Minerva: the operator's file leaves it out (daemon.include), or it has no \
              disk controller."
         )))
+    }
+
+    /// The tenant of a name that the operator's file gives. Nobody is that before the loop has looked for the first time, and a client
+    /// that was known before a restart is not to be refused for good.
+    pub(crate) async fn await_named(&self, name: &str) -> Result<ListedTenant, Denial> {
+        let begin = boottime();
+        while !self.directory.is_complete() {
+            if boottime().since(begin) >= self.patience() {
+                return Err(Denial::not_seen_yet(&format!("tenant {name}"), self.slice));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        self.directory.of_name(name).ok_or_else(|| {
+            Denial::unknown_tenant(format!(
+                "The operator's file says that this is the tenant {name}, and there is none, or more than one, of this name now."
+            ))
+        })
     }
 
     /// Sends what is asked to the loop and waits for the answer.
@@ -141,5 +164,59 @@ impl Shared {
             NotTaken::Full => Denial::busy(),
             NotTaken::Ended => Denial::stopping(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shared;
+    use crate::directory::Directory;
+    use crate::live_settings::LiveSettings;
+    use crate::refusals::Refusals;
+    use crate::status::Denial;
+    use crate::test_server::tenant;
+    use minerva_config::ParticipationSettings;
+    use minerva_linux_observe::Roots;
+    use minerva_model::{CgroupVersion, Nanos, Role, TenantId};
+    use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::sync::mpsc::sync_channel;
+    use tonic::Code;
+
+    /// Whose loop looks so often.
+    fn shared(slice: Nanos) -> Shared {
+        let (sender, _) = sync_channel(1);
+        let (cgroup, proc, sys) = (PathBuf::new(), PathBuf::new(), PathBuf::new());
+        let roots = Roots { cgroup, version: CgroupVersion::V2, proc, sys };
+        let settings = LiveSettings::new(&ParticipationSettings::default(), None);
+        Shared::new(Arc::new(sender), Directory::default(), Refusals::default(), roots, &settings, slice)
+    }
+
+    #[tokio::test]
+    async fn nobody_is_refused_for_good_before_the_loop_has_looked() {
+        let shared = shared(Nanos(1));
+        let word = |denial: Denial| (denial.code, denial.word);
+        let (not_yet, nobody) = ((Code::Unavailable, "not-seen-yet"), (Code::NotFound, "unknown-tenant"));
+        for expected in [not_yet, nobody] {
+            assert_eq!(shared.await_named("a").await.map_err(word), Err(expected));
+            assert_eq!(shared.await_listed("a").await.map_err(word), Err(expected));
+            shared.directory.complete();
+        }
+        shared.directory.enter(&tenant(1, "a", Role::Participant));
+        assert_eq!(shared.await_named("a").await.map(|listed| listed.id).map_err(word), Ok(TenantId(1)));
+        assert_eq!(shared.await_listed("a/below").await.map(|listed| listed.id).map_err(word), Ok(TenantId(1)));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_asked_for_too_early_is_waited_for() {
+        let shared = shared(Nanos::from_secs(60));
+        let come = async {
+            shared.directory.enter(&tenant(1, "a", Role::Participant));
+            tokio::task::yield_now().await;
+            shared.directory.enter(&tenant(2, "b", Role::Participant));
+            shared.directory.complete();
+        };
+        let (found, ()) = tokio::join!(shared.await_named("b"), come);
+        assert_eq!(found.map(|listed| listed.id).map_err(|denial| denial.message), Ok(TenantId(2)));
     }
 }

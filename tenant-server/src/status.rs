@@ -114,9 +114,9 @@ impl Denial {
         Self::new(Code::NotFound, RefusalKind::UnknownTenant.as_str(), message)
     }
 
-    /// It may be a tenant in a moment.
-    pub(crate) fn not_seen_yet(cgroup: &str, slice: Nanos) -> Self {
-        let message = format!("Minerva has not seen the cgroup {cgroup} yet; it looks once in {slice}. Ask again.");
+    /// It may be a tenant in a moment: a cgroup, or a tenant by its name.
+    pub(crate) fn not_seen_yet(what: &str, slice: Nanos) -> Self {
+        let message = format!("Minerva has not seen the {what} yet; it looks once in {slice}. Ask again.");
         let denial = Self::new(Code::Unavailable, "not-seen-yet", message);
         Self { retry_after: Some(slice), ..denial }
     }

@@ -59,12 +59,16 @@ impl TestServer {
         let directory = Directory::default();
         directory.enter(&tenant(1, "a", Role::Participant));
         directory.enter(&tenant(2, "b", Role::Participant));
+        directory.complete();
         let digest = Sha256::digest(BEARER.trim_start_matches("Bearer ")).into();
         let of_token = Identity { tenant: "a".to_owned(), known_by: Some(KnownBy::TokenSha256(digest)) };
         let (sender, requests) = sync_channel(QUEUE_LENGTH);
         // Nobody here is known by a process, so that nothing of this host is read.
         let (cgroup, proc, sys) = (PathBuf::new(), PathBuf::new(), PathBuf::new());
-        let settings = ParticipationSettings { identities: vec![of_token], ..ParticipationSettings::default() };
+        let by_socket =
+            |name: &str| Identity { tenant: name.to_owned(), known_by: Some(KnownBy::VsockSocket(name.into())) };
+        let identities = vec![of_token, by_socket("a"), by_socket("b")];
+        let settings = ParticipationSettings { identities, ..ParticipationSettings::default() };
         let settings = LiveSettings::new(&settings, None);
         let shared = Shared::new(
             Arc::new(sender),
@@ -85,7 +89,7 @@ impl TestServer {
     /// The client's end of a new connection. It needs tokio's clock.
     pub fn connect(&self, who: Who) -> DuplexStream {
         let (client, server) = tokio::io::duplex(PIPE_BYTES);
-        let socket = |tenant: &str| Peer::Socket { tenant: tenant.to_owned() };
+        let socket = |path: &str| Peer::Socket { path: path.into() };
         let (source, peer) = match who {
             Who::A => (Source::Socket(0), socket("a")),
             Who::B => (Source::Socket(1), socket("b")),

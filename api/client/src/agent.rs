@@ -1,6 +1,7 @@
 //! Starts `minerva-agent` where no server listens but one can be reached, as in a guest.
 
 use crate::error::nobody_listens;
+use crate::signals;
 use std::fs::{DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -34,19 +35,7 @@ impl Agent {
         if let Some(directory) = self.socket.parent() {
             own_directory(directory)?;
         }
-        let mut child = Command::new(&self.program)
-            .arg("--socket")
-            .arg(&self.socket)
-            .args(["--idle-exit", IDLE_EXIT])
-            .env("MINERVA_UPSTREAM", &self.upstream)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            // It serves other programs too: an interrupt at this one's terminal is not meant for it.
-            .process_group(0)
-            .spawn()?;
-        // Somebody must wait for it, so that it is no zombie if it ends before this program.
-        std::thread::Builder::new().name("minerva-agent".to_owned()).spawn(move || child.wait())?;
+        self.spawn()?;
         let listening = async {
             loop {
                 match UnixStream::connect(&self.socket).await {
@@ -60,6 +49,29 @@ impl Agent {
             let text = format!("{program} was started and does not listen at {}", self.socket.display());
             Err(io::Error::new(io::ErrorKind::NotFound, text))
         })
+    }
+}
+
+impl Agent {
+    fn spawn(&self) -> io::Result<()> {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("--socket")
+            .arg(&self.socket)
+            .args(["--idle-exit", IDLE_EXIT])
+            .env("MINERVA_UPSTREAM", &self.upstream)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // It serves other programs too: an interrupt at this one's terminal is not meant for it.
+            .process_group(0);
+        // SAFETY: it makes one system call and allocates nothing. Whatever signals the thread that starts it holds off, it takes them.
+        unsafe { command.pre_exec(signals::take_all) };
+        let mut child = command.spawn()?;
+        let _held_off = signals::HeldOff::begin();
+        // Somebody must wait for it, so that it is no zombie if it ends before this program.
+        std::thread::Builder::new().name("minerva-agent".to_owned()).spawn(move || child.wait())?;
+        Ok(())
     }
 }
 

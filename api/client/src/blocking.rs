@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::level::Level;
 use crate::operation::{Answer, Operation};
 use crate::options::Options;
+use crate::signals;
 use minerva_api::v1;
 use std::fs::File;
 use std::io;
@@ -35,10 +36,8 @@ impl Client {
 
     /// As [`Options::connect`].
     pub fn with_options(options: Options) -> Result<Self, Error> {
-        let runtime =
-            Builder::new_multi_thread().worker_threads(1).thread_name("minerva-client").enable_all().build().map_err(
-                |source: io::Error| Error::Unfit(format!("no thread for Minerva could be started: {source}")),
-            )?;
+        let runtime = start_runtime()
+            .map_err(|source| Error::Unfit(format!("no thread for Minerva could be started: {source}")))?;
         let inner = runtime.block_on(options.connect())?;
         Ok(Self { inner, runtime: Arc::new(runtime) })
     }
@@ -106,6 +105,14 @@ impl Client {
         let inner = self.runtime.block_on(self.inner.coordinate(operation))?;
         Ok(Coordinated { inner: Some(inner), runtime: self.runtime.clone() })
     }
+}
+
+/// With a thread of its own, and more where something may block.
+fn start_runtime() -> io::Result<Runtime> {
+    let _held_off = signals::HeldOff::begin();
+    let mut builder = Builder::new_multi_thread();
+    // Those that are started later may be started by a thread of the program.
+    builder.worker_threads(1).thread_name("minerva-client").on_thread_start(signals::hold_off).enable_all().build()
 }
 
 /// As [`crate::Held`].

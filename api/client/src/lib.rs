@@ -49,6 +49,7 @@ mod operation;
 mod options;
 mod reporter;
 mod server;
+mod signals;
 mod tagged;
 mod transport;
 mod working_device;

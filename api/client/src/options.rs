@@ -38,8 +38,8 @@ pub struct Options {
 
 impl Options {
     /// As the environment says. `MINERVA_ADDRESS` names the server. Without it the sockets are `/run/minerva/tenant.sock`
-    /// (a host's, also in its containers), `/run/minerva/agent.sock` and `$XDG_RUNTIME_DIR/minerva/agent.sock`. Where
-    /// nobody listens, `minerva-agent` is started if it is in `PATH` or named by `MINERVA_AGENT`, and its server is known:
+    /// (a host's), `/run/minerva/tenant/tenant.sock` (the same in its containers), `/run/minerva/agent.sock` and
+    /// `$XDG_RUNTIME_DIR/minerva/agent.sock`. Where nobody listens, `minerva-agent` is started if it is in `PATH` or named by `MINERVA_AGENT`, and its server is known:
     /// from `MINERVA_UPSTREAM`, or because this is a guest with a vsock to its host. An empty `MINERVA_AGENT` starts none.
     /// [`Credentials::from_environment`] says how to show who one is.
     pub fn from_environment() -> Result<Self, Error> {
@@ -63,7 +63,8 @@ impl Options {
         };
         let agent = program.and_then(|program| upstream().map(|upstream| (program, upstream)));
         let agent = agent.map(|(program, upstream)| Agent { program, upstream, socket: own_socket.clone() });
-        let sockets = ["/run/minerva/tenant.sock", "/run/minerva/agent.sock"].map(PathBuf::from);
+        let sockets = ["/run/minerva/tenant.sock", "/run/minerva/tenant/tenant.sock", "/run/minerva/agent.sock"];
+        let sockets = sockets.map(PathBuf::from);
         Ok(Self {
             address,
             credentials: Credentials::from_lookup(lookup)?,
@@ -108,10 +109,15 @@ mod tests {
     #[test]
     fn the_sockets_are_tried_from_the_hosts_to_the_users_own() {
         let options = read(&[("XDG_RUNTIME_DIR", "/run/user/7")], false);
-        let sockets = ["/run/minerva/tenant.sock", "/run/minerva/agent.sock", "/run/user/7/minerva/agent.sock"];
+        let sockets = [
+            "/run/minerva/tenant.sock",
+            "/run/minerva/tenant/tenant.sock",
+            "/run/minerva/agent.sock",
+            "/run/user/7/minerva/agent.sock",
+        ];
         assert_eq!(options.sockets, sockets.map(PathBuf::from));
         assert_eq!((options.address, options.agent), (None, None));
-        assert!(read(&[], false).sockets[2].starts_with("/tmp"));
+        assert!(read(&[], false).sockets[3].starts_with("/tmp"));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use minerva_client::{Address, PORT_DEFAULT};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the server's socket is on a host, and in a container that has it mounted.
-const TENANT_SOCKET: &str = "/run/minerva/tenant.sock";
+/// Where the server's socket is on a host, and in a container that has it, or its directory, mounted.
+const TENANT_SOCKETS: [&str; 2] = ["/run/minerva/tenant.sock", "/run/minerva/tenant/tenant.sock"];
 /// Where everyone of this machine finds the agent.
 const SYSTEM_DIRECTORY: &str = "/run/minerva";
 /// In a guest whose hypervisor gives it a vsock.
@@ -88,12 +88,13 @@ impl Arguments {
         if let Some(text) = std::env::var_os("MINERVA_UPSTREAM").filter(|text| !text.is_empty()) {
             return text.to_string_lossy().parse().context("MINERVA_UPSTREAM does not say where the server is");
         }
-        if Path::new(TENANT_SOCKET).exists() {
-            return Ok(Address::Unix(TENANT_SOCKET.into()));
+        if let Some(socket) = TENANT_SOCKETS.map(Path::new).into_iter().find(|socket| socket.exists()) {
+            return Ok(Address::Unix(socket.to_owned()));
         }
         anyhow::ensure!(
             Path::new(VSOCK).exists(),
-            "no server is known: there is neither {TENANT_SOCKET} nor {VSOCK}; give --upstream or set MINERVA_UPSTREAM"
+            "no server is known: there is neither {} nor {VSOCK}; give --upstream or set MINERVA_UPSTREAM",
+            TENANT_SOCKETS.join(" nor ")
         );
         Ok(Address::Vsock { cid: vsock::VMADDR_CID_HOST, port: PORT_DEFAULT.into() })
     }

@@ -6,7 +6,7 @@ use crate::overwriters::Overwriter;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_config::Config;
-use minerva_model::{Event, Finding, FindingKind, KnobTarget};
+use minerva_model::{Event, FindingKind};
 use minerva_operator_server::call::OperatorCall;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -80,13 +80,19 @@ impl Driver {
         let rest = if old == *new && before.named == self.file.config.named && listeners {
             ""
         } else {
-            "; changes of [daemon], [named], [participation] but for its limits, identities and certificates, and the log's \
-             format take a restart"
+            "; changes of [daemon], [named], [participation] but for its limits, identities and certificates, of the log's \
+             format, and a new vsock_socket take a restart"
         };
         let old = certificates.map_or_else(String::new, |error| {
             format!("; the certificates before it stay: {:#}", anyhow::Error::new(error))
         });
-        format!("{} is in force, generation {}{rest}{old}", self.file.path_in_force(), self.file.generation)
+        let path = self.file.path_in_force();
+        let in_force = if path.is_empty() {
+            "there is no file, so that the defaults hold".to_owned()
+        } else {
+            format!("{path} is in force")
+        };
+        format!("{in_force}, generation {}{rest}{old}", self.file.generation)
     }
 
     /// Begins a recording where the engine is: nothing is written to the kernel, and nobody is told anything.
@@ -112,18 +118,6 @@ impl Driver {
         tracing::info!(name, pid = request.pid, weight = request.weight_percent, "a named tenant");
         self.watch.apply_rules(&self.file.config);
         Ok(v1::RegisterResponse { name, cgroup })
-    }
-
-    /// Somebody else wrote a knob: from now on the kernel is asked who it was.
-    pub(crate) fn overwritten(&mut self, finding: &Finding) {
-        let tenant = finding.tenant.and_then(|id| self.tenants.get(&id));
-        let disk = finding.device.and_then(|id| self.devices.get(&id));
-        let target = match (tenant, disk) {
-            (Some(tenant), _) => KnobTarget::Cgroup { tenant: Some(tenant.id), cgroup: tenant.cgroup.clone() },
-            (None, Some(disk)) => KnobTarget::Disk { name: disk.name.clone() },
-            (None, None) => return,
-        };
-        self.knobs.overwritten(&target, finding.device);
     }
 
     /// Names those who wrote watched knobs since the last slice, each process once a knob.

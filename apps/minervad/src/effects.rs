@@ -3,7 +3,7 @@
 use crate::clock::unix_ns;
 use crate::slice_loop::Driver;
 use crate::tenants::pending::{Answered, Response};
-use minerva_model::{Decision, Effect, Event, Finding, FindingKind, Granted, KnobWrite, Outcome, Refused, WriteId};
+use minerva_model::{Decision, Effect, Event, Finding, Granted, KnobWrite, Outcome, Refused, WriteId};
 use minerva_store::AuditRow;
 use minerva_tenant_server::request::Refusal;
 
@@ -17,6 +17,7 @@ impl Driver {
                 return Some(answer(inspection.id, self.knobs.inspect(&inspection)));
             }
             Effect::Write(write) => return Some(answer(write.id, self.write(&write))),
+            Effect::Watch(watch) => self.knobs.overwritten(&watch),
             Effect::LetGo(release) => self.knobs.let_go(&release),
             Effect::Decided(decision) => self.decided(decision),
             Effect::Remember(history) => self.memory.remember(history),
@@ -90,9 +91,6 @@ impl Driver {
             message.insert_str(0, &format!("{name}: "));
         }
         self.findings.show(finding.kind, message);
-        if finding.kind == FindingKind::Overwritten {
-            self.overwritten(finding);
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use minerva_config::Config;
 use minerva_linux_actuate::{Guard, Writer, WriterSettings};
 use minerva_linux_observe::Roots;
-use minerva_model::{DeviceId, Effect, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Nanos, Outcome};
+use minerva_model::{Effect, KnobInspection, KnobRelease, KnobWatch, KnobWrite, Nanos, Outcome};
 
 /// The lease outlasts this many slices. Two that came late must not undo what is meant to stay.
 const LEASE_SLICES: u64 = 3;
@@ -65,8 +65,8 @@ impl Knobs {
     }
 
     /// Somebody else wrote a knob: from now on the kernel is asked who it was.
-    pub(crate) fn overwritten(&mut self, target: &KnobTarget, device: Option<DeviceId>) {
-        self.overwriters.watch(target, device);
+    pub(crate) fn overwritten(&mut self, watch: &KnobWatch) {
+        self.overwriters.watch(watch);
     }
 
     /// Those who wrote such knobs since the last call, each process once a knob.

@@ -28,11 +28,14 @@ pub(crate) struct OperatorFile {
 impl OperatorFile {
     /// Loads the file; `named` is what the command line said, `mode` the mode it insists on.
     pub(crate) fn load(named: Option<&Path>, mode: Option<Mode>) -> Result<Self, ConfigError> {
-        let path = named.unwrap_or(Path::new(CONFIG_DEFAULT)).to_owned();
+        Self::load_at(named.unwrap_or(Path::new(CONFIG_DEFAULT)), named.is_some(), mode)
+    }
+
+    fn load_at(path: &Path, named: bool, mode: Option<Mode>) -> Result<Self, ConfigError> {
         let mut file = Self {
-            seen: stamp(&path),
-            path,
-            named: named.is_some(),
+            seen: stamp(path),
+            path: path.to_owned(),
+            named,
             mode,
             config: Config::default(),
             generation: 1,
@@ -42,9 +45,16 @@ impl OperatorFile {
         Ok(file)
     }
 
-    /// The path, or nothing when the defaults hold because there is no file.
+    /// The path; without that file the folder of its drop-ins, or nothing when the defaults hold because there are none either.
     pub(crate) fn path_in_force(&self) -> String {
-        if self.seen.is_empty() { String::new() } else { self.path.display().to_string() }
+        let is_drop_in = |path: &Path| path.extension().is_some_and(|extension| extension == "toml");
+        if self.seen.iter().any(|(path, ..)| *path == self.path) {
+            self.path.display().to_string()
+        } else if self.seen.iter().any(|(path, ..)| is_drop_in(path)) {
+            drop_ins(&self.path).display().to_string()
+        } else {
+            String::new()
+        }
     }
 
     /// Some file changed since it was last read.
@@ -71,12 +81,8 @@ impl OperatorFile {
     }
 
     fn read(&self) -> Result<Config, ConfigError> {
-        let mut config = match minerva_config::load(&self.path) {
-            Err(ConfigError::Read { source, .. }) if !self.named && source.kind() == std::io::ErrorKind::NotFound => {
-                Config::default()
-            }
-            result => result?,
-        };
+        let load = if self.named { minerva_config::load } else { minerva_config::load_default };
+        let mut config = load(&self.path)?;
         if let Some(mode) = self.mode {
             config.engine.mode = mode;
         }
@@ -94,10 +100,8 @@ fn in_full(error: &ConfigError) -> String {
 
 /// What tells whether the file or a drop-in was replaced, written, added or removed.
 fn stamp(path: &Path) -> Stamp {
-    let mut directory = path.as_os_str().to_owned();
-    directory.push(".d");
     let mut files = vec![path.to_owned()];
-    if let Ok(entries) = fs::read_dir(PathBuf::from(directory)) {
+    if let Ok(entries) = fs::read_dir(drop_ins(path)) {
         files.extend(entries.filter_map(|entry| entry.ok().map(|entry| entry.path())));
     }
     files.sort();
@@ -106,6 +110,13 @@ fn stamp(path: &Path) -> Stamp {
         Some((file, status.mtime(), status.mtime_nsec(), status.len(), status.ino()))
     };
     files.into_iter().filter_map(look).collect()
+}
+
+/// The folder of the file's drop-ins.
+fn drop_ins(path: &Path) -> PathBuf {
+    let mut folder = path.as_os_str().to_owned();
+    folder.push(".d");
+    PathBuf::from(folder)
 }
 
 #[cfg(test)]
@@ -130,6 +141,29 @@ mod tests {
         std::fs::write(&path, "mode = \"enforce\"\n").expect("write");
         file.reload().expect("a good file");
         assert_eq!((file.config.engine.mode, file.generation), (Mode::Enforce, 2));
+    }
+
+    #[test]
+    fn drop_ins_hold_where_the_file_at_the_default_place_is_absent() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("minerva.toml");
+        let mut file = OperatorFile::load_at(&path, false, None).expect("the defaults");
+        assert_eq!((file.config.engine.mode, file.path_in_force().as_str()), (Mode::Shadow, ""));
+        let folder = directory.path().join("minerva.toml.d");
+        std::fs::create_dir(&folder).expect("a folder");
+        std::fs::write(folder.join("mode.toml"), "mode = \"enforce\"\n").expect("write");
+        assert!(file.has_changed());
+        file.reload().expect("a good drop-in");
+        assert_eq!(file.config.engine.mode, Mode::Enforce);
+        assert_eq!(file.path_in_force(), folder.display().to_string());
+        std::fs::write(folder.join("mode.toml"), "mode = \"observed\"\n").expect("write");
+        assert!(file.reload().expect_err("a bad drop-in").contains("mode.toml:1"));
+        assert_eq!(file.config.engine.mode, Mode::Enforce);
+        assert!(OperatorFile::load_at(&path, true, None).is_err(), "one that was named must be there");
+        std::fs::write(&path, "").expect("write");
+        std::fs::remove_file(folder.join("mode.toml")).expect("removed");
+        file.reload().expect("an empty file");
+        assert_eq!((file.config.engine.mode, file.path_in_force()), (Mode::Shadow, path.display().to_string()));
     }
 
     #[test]

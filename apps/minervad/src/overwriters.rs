@@ -1,7 +1,7 @@
 //! Who else writes a knob that Minerva has written: found out by the kernel, each process named once a knob.
 
 use minerva_linux_actuate::{Overwriters, WriterSettings};
-use minerva_model::{DeviceId, KnobFile, KnobRelease, KnobTarget};
+use minerva_model::{KnobFile, KnobRelease, KnobWatch};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -32,20 +32,20 @@ impl OverwriterWatch {
         Self { watch, named: BTreeSet::new() }
     }
 
-    /// Somebody wrote a knob of this target; from now on the kernel is asked who it is. It is not known which file it was.
-    pub(crate) fn watch(&mut self, target: &KnobTarget, device: Option<DeviceId>) {
+    /// Somebody wrote this knob; from now on the kernel is asked who it is.
+    pub(crate) fn watch(&mut self, KnobWatch { target, file, device }: &KnobWatch) {
         let Some(watch) = &mut self.watch else { return };
-        let device = device.unwrap_or(DeviceId { major: 0, minor: 0 });
-        for file in KnobFile::ALL {
-            // Most of these files are not there.
-            let _ = watch.watch(target, file, device);
+        for file in files_of(*file) {
+            // A knob at a server of ours is no file, and one that is gone is nobody's quarrel.
+            let _ = watch.watch(target, file, *device);
         }
     }
 
     /// The knob was left to somebody else: who writes it is nobody's business any more.
     pub(crate) fn let_go(&mut self, release: &KnobRelease) {
+        let KnobRelease { target, file, device } = release;
         if let Some(watch) = &mut self.watch {
-            watch.unwatch(&release.target, release.file, release.device);
+            files_of(*file).for_each(|file| watch.unwatch(target, file, *device));
         }
     }
 
@@ -63,4 +63,10 @@ impl OverwriterWatch {
         }
         unnamed
     }
+}
+
+/// The files through which a knob can be written: a write of a group's own weight on v1 removes those of single disks.
+fn files_of(file: KnobFile) -> impl Iterator<Item = KnobFile> {
+    let own_weight = (file == KnobFile::BfqV1WeightDevice).then_some(KnobFile::BfqV1Weight);
+    std::iter::once(file).chain(own_weight)
 }

@@ -127,6 +127,7 @@ impl Driver {
         for event in self.watch.discover() {
             self.notice(event);
         }
+        self.parts.directory.complete();
         self.look_at_servers(started);
         self.watch.hidden().iter().for_each(|finding| self.found(finding));
         self.watch.silent().iter().for_each(|finding| self.found(finding));
@@ -247,7 +248,10 @@ impl Driver {
             self.tenant_gone(id);
         }
         if let Some(device) = gone.1.and_then(|id| self.devices.remove(&id)) {
-            let message = format!("{} ({}) is gone, and what was written for it with it", device.name, device.id);
+            let message = format!(
+                "{} ({}) is gone; what was written for it is put back, or gone with it",
+                device.name, device.id
+            );
             self.found(&Finding { kind: FindingKind::DiskGone, device: None, tenant: None, message });
             self.memory.device_gone(device.id);
             self.metrics.contention.remove(&DeviceLabel { device: device.name.clone() });

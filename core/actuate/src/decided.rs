@@ -1,7 +1,7 @@
 //! Decisions, as they come: each slice, and within one where a tenant asked for something.
 
 use crate::Actuator;
-use minerva_model::{Decision, Nanos, Signals};
+use minerva_model::{Decision, Nanos, Signals, TenantId};
 use std::collections::BTreeMap;
 
 impl Actuator {
@@ -21,6 +21,13 @@ impl Actuator {
         for disk in disks.values_mut().filter(|disk| !disk.has_caps()) {
             disk.plan(now, config, groups, &BTreeMap::new(), &Signals::default(), ledger);
         }
+    }
+
+    /// What was decided of these tenants counts no more: whoever decides tells it again, but for what is neutral.
+    pub(crate) fn forget_decisions(&mut self, is_meant: impl Fn(TenantId) -> bool) {
+        self.pairs.iter_mut().filter(|((tenant, _), _)| is_meant(*tenant)).for_each(|(_, pair)| pair.share = None);
+        self.idle.values_mut().for_each(|tenants| tenants.retain(|tenant| !is_meant(*tenant)));
+        self.waiting_jobs.values_mut().for_each(|tenants| tenants.retain(|tenant, _| !is_meant(*tenant)));
     }
 
     /// Takes them over: shares, and who is held back.

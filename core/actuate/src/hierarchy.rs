@@ -130,12 +130,14 @@ impl Tree {
             // Another holder has other knobs: what was planned for the former says nothing of them.
             node.planned = None;
         }
+        let is_new = node.own.is_none();
         let mut before = node.upwards();
         node.own = own;
         let mut after = node.upwards();
         self.touched.insert(group);
         let mut next = groups.parent(group);
-        while let Some(group) = next.filter(|_| before != after) {
+        // For a new one all groups above are looked at, as an earlier tree may have left weights there.
+        while let Some(group) = next.filter(|_| is_new || before != after) {
             let node = self.nodes.entry(group).or_default();
             let upwards_before = node.upwards();
             node.beneath = Claim {
@@ -194,7 +196,9 @@ impl Tree {
             let weight = set.and_then(|set| Some((*set.claims.get(&group)?, set.shift)));
             let weight = weight.map(|(claim, shift)| ((claim >> shift) as u32).clamp(1, self.weight_max));
             let before = std::mem::replace(&mut node.planned, weight);
-            if weight == before {
+            // What an earlier tree planned for a group may stand, though this one planned nothing yet.
+            let is_left = node.own.is_none() && node.beneath.steered == 0;
+            if weight == before && !is_left {
                 continue;
             }
             let rises = weight.unwrap_or(WEIGHT_DEFAULT) >= before.unwrap_or(WEIGHT_DEFAULT);

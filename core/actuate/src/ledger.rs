@@ -8,8 +8,8 @@
 //! ```
 //!
 //! - Nothing is written before an inspection of that knob answered, and nothing that stands already is written.
-//! - At most one request of a knob is under way; the newest wish counts when its answer comes. [`Ledger::release_all`] alone
-//!   does not wait: the driver performs writes in order, so the undo comes after whatever is under way, and the late answer is
+//! - At most one request of a knob is under way; the newest wish counts when its answer comes. [`Ledger::release_all`] and
+//!   [`Ledger::forget_device`] do not wait: the driver performs writes in order, so the undo comes after whatever is under way, and the late answer is
 //!   ignored.
 //! - A wish for a default on a knob that is not in the ledger costs not even an inspection: thousands of neutral tenants are
 //!   free. The price: an operator's own weight on such a tenant stays until a decision differs from neutral.
@@ -20,8 +20,8 @@ use crate::fights::{self, Owner, Rules};
 use crate::knob::{self, Holder, KnobKey};
 use crate::setting::{Reading, Setting};
 use minerva_model::{
-    CgroupRef, DeviceId, Effect, FindingKind, KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome,
-    WriteId,
+    CgroupRef, DeviceId, Effect, FindingKind, KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWatch, KnobWrite,
+    Outcome, WriteId,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -108,8 +108,9 @@ impl Ledger {
         self.forget_if_retired(holder);
     }
 
-    /// The disk is gone, and every knob for it.
+    /// The disk is gone: every knob for it is put back, in case that the kernel kept it, and forgotten, whatever comes of that.
     pub(crate) fn forget_device(&mut self, device: DeviceId) {
+        self.put_back(|key| key.device == device);
         let keys: Vec<KnobKey> = self.knobs.keys().filter(|key| key.device == device).copied().collect();
         keys.into_iter().for_each(|key| self.remove(key));
         self.suspended.retain(|(suspended, _)| *suspended != device);
@@ -153,8 +154,12 @@ impl Ledger {
 
     /// Puts everything back, newest first and disks last, without waiting for answers under way.
     pub(crate) fn release_all(&mut self) {
+        self.put_back(|_| true);
+    }
+
+    fn put_back(&mut self, is_meant: impl Fn(&KnobKey) -> bool) {
         let mut keys: Vec<(bool, Reverse<Option<u64>>, KnobKey)> = Vec::new();
-        for (key, knob) in &self.knobs {
+        for (key, knob) in self.knobs.iter().filter(|(key, _)| is_meant(key)) {
             keys.push((key.is_of_disk(), Reverse(knob.held_since), *key));
         }
         keys.sort_unstable();
@@ -301,11 +306,11 @@ impl Ledger {
             }
             if let Some(owner) = self.owners.get(&key.holder) {
                 self.effects.push_back(Effect::Found(fights::overwritten(key, owner, &asked, &found, gives_up)));
-                if gives_up {
-                    let target = target_of(key, owner);
-                    let (file, device) = (key.file, key.device);
-                    self.effects.push_back(Effect::LetGo(KnobRelease { target, file, device }));
-                }
+                let (target, file, device) = (target_of(key, owner), key.file, key.device);
+                self.effects.push_back(match gives_up {
+                    true => Effect::LetGo(KnobRelease { target, file, device }),
+                    false => Effect::Watch(KnobWatch { target, file, device }),
+                });
             }
         }
         self.advance(key);

@@ -145,6 +145,10 @@ impl Actuator {
     pub fn configure(&mut self, config: &EngineConfig) {
         let enforced = self.enforces();
         let managed_ancestors = self.config.actuation.manage_ancestors;
+        if self.config.mode != config.mode {
+            // From now on decisions are told anew, and those that are as if nothing had been decided are not.
+            self.forget_decisions(|_| true);
+        }
         self.config = config.clone();
         self.ledger.configure(Rules::of(config));
         if enforced && !self.enforces() {
@@ -179,7 +183,7 @@ impl Actuator {
         self.tell();
     }
 
-    /// A disk is gone, and every knob for it: nothing is written.
+    /// A disk is gone. The kernel may keep what was written for it, as with a loop device that lost its file, so that is put back.
     pub fn device_gone(&mut self, id: DeviceId) {
         self.disks.remove(&id);
         self.pairs.retain(|(_, device), _| *device != id);
@@ -195,6 +199,8 @@ impl Actuator {
             if known.excluded != tenant.excluded {
                 known.excluded = tenant.excluded;
                 self.ledger.release_holder(Holder::Tenant(tenant.id));
+                // What was decided before it was excluded holds no more when it is steered again.
+                self.forget_decisions(|id| id == tenant.id);
                 self.disks.values_mut().for_each(|disk| disk.forget_cap(tenant.id));
                 self.pairs_of(tenant.id).into_iter().for_each(|pair| self.enter_pair(pair));
             }
@@ -228,8 +234,7 @@ impl Actuator {
         for (_, device) in self.pairs_of(id) {
             self.pairs.remove(&(id, device));
         }
-        self.idle.values_mut().for_each(|tenants| tenants.retain(|tenant| *tenant != id));
-        self.waiting_jobs.values_mut().for_each(|tenants| tenants.retain(|tenant, _| *tenant != id));
+        self.forget_decisions(|tenant| tenant == id);
         self.disks.values_mut().for_each(|disk| disk.unset(&self.groups, known.group, id));
         self.wish_served();
         self.ledger.retire(Holder::Tenant(id));

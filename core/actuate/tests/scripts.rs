@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `config MODE [verify=N] [fights=N] [ancestors=BOOL] [sda.elevator=NAME]` | the operator's settings |
 //! | `disk NAME MAJ:MIN ELEVATOR LOW_LATENCY VERSION [BACK_END]` | a disk is seen |
+//! | `disk-gone MAJ:MIN` | a disk is gone |
 //! | `tenant N KIND PATH [excluded]`, `gone N` | a tenant is seen, or gone |
 //! | `server NAME MAJ:MIN N:DISK...`, `server NAME gone` | a server of ours serves disks of tenants, or has ended |
 //! | `decide N MAJ:MIN SHARE [idle\|waits PART]` | a decision for the next slice, by level `idle`, or of a job that waits with that part of the disk |
@@ -82,6 +83,7 @@ impl World {
                 terms: minerva_model::Terms::default(),
                 origin: minerva_model::Origin::default(),
             }),
+            ["disk-gone", id] => self.actuator.device_gone(id.parse().unwrap()),
             ["gone", id] => self.actuator.tenant_gone(TenantId(id.parse().unwrap())),
             ["server", name, "gone"] => {
                 self.kernel.served.retain(|at, _| !at.starts_with(&format!("{name}:")));
@@ -248,6 +250,7 @@ fn shown(effect: &Effect, answer: Option<&Outcome>) -> String {
             let (at, file) = (place(&one.target), one.file.file_name());
             format!("  write {at} {file} '{}' undo '{}'{answer}\n", one.text, one.undo)
         }
+        Effect::Watch(one) => format!("  watch {} {}\n", place(&one.target), one.file.file_name()),
         Effect::LetGo(one) => format!("  let go {} {}\n", place(&one.target), one.file.file_name()),
         Effect::Found(finding) => format!("  found {finding}\n"),
         other => format!("  {other:?}\n"),
@@ -267,10 +270,12 @@ macro_rules! scripts {
 }
 
 scripts! {
+    fn a_disk_that_is_gone_is_put_back();
     fn a_group_whose_tenants_stop_keeps_its_weight();
     fn caps_are_dealt_and_lifted();
     fn elevator_is_switched_on_request();
     fn elevator_lost_and_back();
+    fn excluding_all_below_a_group_puts_the_group_back();
     fn excluding_puts_back();
     fn fights_are_given_up();
     fn idle_beside_dealt_caps();
@@ -286,4 +291,5 @@ scripts! {
     fn served_disks_have_their_tenants_shares();
     fn sibling_sets_are_scaled();
     fn strict_guarantees_follow_use();
+    fn what_was_decided_before_a_change_of_mode_or_rule_does_not_come_back();
 }

@@ -257,14 +257,13 @@ impl Participation {
         fresh: bool,
         known: Option<Purchase>,
     ) -> (Vec<Effect>, Option<TenantId>) {
-        let bought = self.credits.committed(now, number, fresh, known.clone()).is_some();
+        self.credits.committed(now, number, fresh, known.clone());
         let answer = self.adjusting.committed(number, fresh).or_else(|| self.reported.committed(number, fresh));
         if let Some(answer) = answer {
             return (vec![answer], None);
         }
-        let Some(purchase) = self.purchases_under_way.remove(&number).filter(|_| bought) else {
-            return (Vec::new(), None);
-        };
+        // Whatever has become of the account that paid: the tenant may have another by now.
+        let Some(purchase) = self.purchases_under_way.remove(&number) else { return (Vec::new(), None) };
         let (tenant, id) = (purchase.tenant, purchase.boost.request.clone());
         if known.is_some_and(|known| !fresh && !known.is_of(purchase.boost.slices_left, purchase.boost.device)) {
             self.answers.forget(tenant, &id);

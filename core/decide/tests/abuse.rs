@@ -1,10 +1,12 @@
 //! Tenants that try to gain by taking part what others pay for or give up (docs/adr/0006): how far they get.
 
+#![expect(clippy::expect_used, reason = "what a test cannot do without ends it, in its helpers too")]
+
 mod world;
 
 use minerva_model::{
-    AccessKind, Deadline, Effect, EngineConfig, Grant, Granted, Level, Lifetime, MicroCredits, Nanos, Operation,
-    PolicyName, RefusalKind, RequestId, TenantId, Wish,
+    AccessKind, CgroupRef, Deadline, Effect, EngineConfig, EntryNumber, Grant, Granted, Level, Lifetime, MicroCredits,
+    Nanos, Operation, Origin, PolicyName, RefusalKind, RequestId, Tenant, TenantId, TenantKind, Terms, Wish,
 };
 use std::collections::BTreeMap;
 use world::{DISK, World};
@@ -132,6 +134,59 @@ fn sizes_that_cannot_be_meant_are_refused_with_a_sentence() {
     assert_eq!(refusals(&world).len(), 2, "what is only tight is not refused");
 }
 
+/// Tenant 0 buys a slice: the request, and its entry for the ledger.
+fn buy(world: &mut World) -> (RequestId, EntryNumber) {
+    let bought = world.ask(0, Wish::Boost { slices: 1, device: None });
+    let entry = world.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Ledger(entry) if entry.request.as_ref() == Some(&bought) => Some(entry.number),
+        _ => None,
+    });
+    (bought, entry.expect("it is to be committed"))
+}
+
+fn is_granted(effects: &[Effect], request: &RequestId) -> bool {
+    effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::Granted(Granted { id, grant: Grant::Now, .. }) if id == request))
+}
+
+/// A new file of the operator's puts the tenant into a group, which has an account of its own.
+fn put_into_a_group(world: &mut World) {
+    let tenant = Tenant {
+        id: TenantId(0),
+        name: "vm-0".to_owned(),
+        kind: TenantKind::VirtualMachine,
+        cgroup: CgroupRef { path: "t/0".to_owned(), inode: 1 },
+        group: Some("g".to_owned()),
+        weight_percent: 100,
+        excluded: false,
+        job: None,
+        terms: Terms::default(),
+        origin: Origin::default(),
+    };
+    world.decider.tenant_seen(world.now, &tenant, &[]);
+}
+
+#[test]
+fn what_was_paid_is_given_also_to_a_tenant_whose_account_changed_meanwhile() {
+    for is_committed in [true, false] {
+        let mut world = world(&[ENDLESS; 3]);
+        world.ask(0, Wish::SetLevel { level: Level::Lowest, lifetime: Lifetime::UntilReleased });
+        (0..61).for_each(|_| world.slice(&BTreeMap::new()));
+        let (bought, entry) = buy(&mut world);
+        put_into_a_group(&mut world);
+        let effects = match is_committed {
+            true => world.decider.committed(world.now, entry, true, None).0,
+            false => world.decider.commit_failed(entry, "the disk is full"),
+        };
+        assert_eq!(is_granted(&effects, &bought), is_committed, "{effects:?}");
+        let part = world.decider.part(TenantId(0)).expect("it is there");
+        assert_eq!(part.boosts.len(), usize::from(is_committed));
+        let (again, _) = world.decider.committed(world.now, entry, true, None);
+        assert!(again.is_empty(), "once: {again:?}");
+    }
+}
+
 /// The driver's clock leaps, forward and back, while a tenant earns and a purchase is under way.
 #[test]
 fn a_leap_of_the_clock_earns_nothing_keeps_nothing_and_loses_nothing() {
@@ -150,18 +205,12 @@ fn a_leap_of_the_clock_earns_nothing_keeps_nothing_and_loses_nothing() {
     world.slice(&none);
     assert!(has(&world).less(before) <= worth, "a slice is a slice, however long: {before}, {}", has(&world));
 
-    let bought = world.ask(0, Wish::Boost { slices: 1, device: None });
-    let entry = world.effects.iter().rev().find_map(|effect| match effect {
-        Effect::Ledger(entry) if entry.request.as_ref() == Some(&bought) => Some(entry.number),
-        _ => None,
-    });
+    let (bought, entry) = buy(&mut world);
     let paid = has(&world);
     world.now = world.now - Nanos::from_secs(7_200);
     world.slice(&none);
-    let (effects, _) = world.decider.committed(world.now, entry.expect("it is to be committed"), true, None);
-    let granted =
-        |effect: &Effect| matches!(effect, Effect::Granted(Granted { id, grant: Grant::Now, .. }) if *id == bought);
-    assert!(effects.iter().any(granted), "{effects:?}");
+    let (effects, _) = world.decider.committed(world.now, entry, true, None);
+    assert!(is_granted(&effects, &bought), "{effects:?}");
     assert!(has(&world).less(paid) <= worth && has(&world) >= paid, "{paid}, {}", has(&world));
 
     // Two days later everything is too old, whoever asks first.

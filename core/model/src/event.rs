@@ -4,9 +4,9 @@
 use crate::{
     Adjustment, AgentReport, BackgroundCost, BackgroundId, BackgroundOrder, BackgroundQueue, BackgroundReport,
     Decision, Declaration, Device, DeviceId, DiskCalibration, EngineConfig, EntryNumber, Finding, FittedModel, Granted,
-    JobPhase, JobRun, JobSettings, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims,
-    MigrationAnswer, MigrationReport, Nanos, Outcome, Purchase, Recalled, Refused, RequestId, Sample, ServedContracts,
-    ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
+    JobPhase, JobRun, JobSettings, KnobInspection, KnobRelease, KnobWatch, KnobWrite, LearntBandwidth, LedgerEntry,
+    LevelClaims, MigrationAnswer, MigrationReport, Nanos, Outcome, Purchase, Recalled, Refused, RequestId, Sample,
+    ServedContracts, ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +134,8 @@ pub enum Effect {
     Write(KnobWrite),
     /// Forget what undoes a knob, because somebody else holds it now: what stands there is theirs. Not answered.
     LetGo(KnobRelease),
+    /// Somebody else wrote a knob: find out who writes it from now on. Not answered.
+    Watch(KnobWatch),
     /// This pair's share or its reasons changed; for the log, the audit table and `explain`. In `shadow` mode this is
     /// all that happens.
     Decided(Decision),

@@ -77,7 +77,7 @@ pub use load::{
 pub use migration::{MigrationAnswer, MigrationOutcome, MigrationReason, MigrationReport, MovedBytes};
 pub use outlook::{Burst, Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
-pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
+pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWatch, KnobWrite, Outcome, WriteId};
 pub use reason::Reason;
 pub use report::AgentReport;
 pub use request::{

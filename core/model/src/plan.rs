@@ -131,6 +131,17 @@ pub struct KnobWrite {
     pub undo: String,
 }
 
+/// A knob that somebody else wrote: from now on it is to be found out who does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnobWatch {
+    /// Whose.
+    pub target: KnobTarget,
+    /// Which file.
+    pub file: KnobFile,
+    /// For which disk.
+    pub device: DeviceId,
+}
+
 /// A knob that was left to somebody else: from now on nothing of Minerva's is to be put back there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnobRelease {

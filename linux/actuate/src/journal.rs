@@ -107,6 +107,12 @@ impl Journal {
         self.held.get(&Key::of(target, inode, file, device))
     }
 
+    /// The weights of this disk alone that are held, in every group.
+    pub(crate) fn weights_on(&self, device: DeviceId) -> Vec<JournalEntry> {
+        let is_weight = |file| matches!(file, KnobFile::BfqWeight | KnobFile::BfqV1WeightDevice);
+        self.held.values().filter(|entry| entry.device == device && is_weight(entry.file)).cloned().collect()
+    }
+
     /// Journals knobs, synced once for all. On an error the journal is as it was, and none of them may be written.
     pub(crate) fn add(&mut self, dir: &RuntimeDir, mut entries: Vec<JournalEntry>) -> Result<(), ActuateError> {
         let path = dir.path_of(JOURNAL_FILE);

@@ -7,9 +7,10 @@ use crate::journal_lines::JournalEntry;
 use crate::lease::{self, Lease};
 use crate::open_beneath::{OpenTarget, Roots};
 use crate::removal;
-use crate::restore::holds_undone_state;
+use crate::report::RestoreResult;
+use crate::restore::{holds_undone_state, put_back};
 use crate::runtime_dir::RuntimeDir;
-use minerva_model::{KnobRelease, KnobWrite, Nanos, WriteId};
+use minerva_model::{DeviceId, KnobRelease, KnobWrite, Nanos, WriteId};
 
 /// The journal and the lease of a running writer.
 #[derive(Debug)]
@@ -87,8 +88,21 @@ impl Records {
         Ok(text)
     }
 
+    /// The elevator that weighs is back: so are the weights that went with it, and what others write there from now on is theirs.
+    pub(crate) fn put_back_weights(&mut self, device: DeviceId, roots: &Roots) -> Result<(), ActuateError> {
+        for entry in self.journal.weights_on(device) {
+            let Self { dir, journal, .. } = self;
+            let result = put_back(roots, &entry, |lines| journal.note_cleared(dir, &entry, lines).map(drop));
+            // What failed stays for the next restore.
+            if !matches!(result, RestoreResult::Failed(_)) {
+                self.release(&entry)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Releases a knob that was put back, or whose first write was refused: what others write there from now on is
-    /// theirs.
+    /// theirs. On a disk that is gone there is nothing to put back.
     pub(crate) fn release_if_undone(
         &mut self,
         place: &OpenTarget,
@@ -98,6 +112,7 @@ impl Records {
         let Some(entry) = self.journal.entry(place, request) else { return Ok(()) };
         let undone = match written {
             Ok(text) => request.text == entry.undo && holds_undone_state(text, entry),
+            Err(KnobFailure::Vanished { .. }) if request.text == entry.undo => true,
             Err(_) => place.read(request.file).is_ok_and(|text| holds_undone_state(&text, entry)),
         };
         if !undone {

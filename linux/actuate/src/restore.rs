@@ -118,7 +118,8 @@ fn tidy(dir: &RuntimeDir, not_understood: Option<&[u8]>, mut failed: Vec<Journal
     Ok(())
 }
 
-fn put_back(
+/// Puts one knob back, whose entry stays in the journal. Its caller holds the undo lock.
+pub(crate) fn put_back(
     roots: &Roots,
     entry: &JournalEntry,
     note_cleared: impl FnOnce(&[String]) -> Result<(), ActuateError>,

@@ -86,7 +86,9 @@ impl Writer {
         for request in requests {
             let is_first = asked.insert((&request.target, request.file, request.device));
             let is_sound = check_text("text", &request.text).and(check_text("undo text", &request.undo)).is_ok();
-            if !is_first || !is_sound {
+            // With such an elevator weights are lost, which are journalled when its turn comes.
+            let is_alone = !elevator::is_needed_first(request.file, &request.undo);
+            if !is_first || !is_sound || !is_alone {
                 continue;
             }
             let Ok(place) = self.roots.place(&request.target, request.file, request.device) else { continue };
@@ -123,9 +125,16 @@ impl Writer {
         }
         #[cfg(test)]
         crate::failpoint::reach();
+        let brings_back_weights = self
+            .records
+            .entry(&place, request)
+            .is_some_and(|entry| elevator::is_needed_first(entry.file, &entry.undo) && request.text == entry.undo);
         let written = self.records.write(&place, request);
         // A knob that stays journalled although it was put back costs no more than a look at the next restore.
         drop(self.records.release_if_undone(&place, request, &written));
+        if brings_back_weights && written.is_ok() {
+            drop(self.records.put_back_weights(request.device, &self.roots));
+        }
         written
     }
 

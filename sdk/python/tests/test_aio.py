@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -132,6 +134,20 @@ def test_functions_share_a_client_of_each_loop(server: Running, monkeypatch: pyt
 
     run(work())
     run(work())
+
+
+def test_a_client_is_let_go_when_its_loop_has_ended(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINERVA_ADDRESS", server.address)
+    clients = []
+
+    async def work() -> None:
+        await minerva.aio.describe()
+        clients.append(weakref.ref(await minerva.aio._default()))
+
+    for _ in range(4):
+        run(work())
+    gc.collect()
+    assert [client() is None for client in clients[:-1]] == [True] * 3
 
 
 @pytest.mark.filterwarnings("default")

@@ -183,6 +183,7 @@ impl Steering {
                 // For people, for a store that is never read, and for tenants that ask: here is none of them. Named one by one, so
                 // that an effect which is new must be thought of here.
                 Effect::LetGo(_)
+                | Effect::Watch(_)
                 | Effect::Decided(_)
                 | Effect::Remember(_)
                 | Effect::Found(_)

@@ -1,6 +1,7 @@
 //! How the other end of a connection is known.
 
 use crate::authenticate::process::{AuthenticationError, Process};
+use std::path::PathBuf;
 
 /// How the one at the other end is known.
 #[derive(Debug)]
@@ -11,8 +12,8 @@ pub(crate) enum Peer {
     Certificate { names: Vec<String>, not_after_unix_s: i64 },
     /// A machine on vsock whose number the operator's file names.
     Machine { cid: u32 },
-    /// Whoever may connect to a tenant's own socket.
-    Socket { tenant: String },
+    /// Whoever may connect to a machine's own socket. The operator's file names its tenant.
+    Socket { path: PathBuf },
     /// By a token with each request.
     Token,
     /// Not at all, and why: everything is refused with this.

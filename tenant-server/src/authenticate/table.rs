@@ -3,6 +3,7 @@
 use minerva_config::{Identity, KnownBy};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use subtle::ConstantTimeEq;
 
@@ -12,6 +13,7 @@ pub(crate) struct Identities {
     certificates: BTreeMap<String, String>,
     tokens: Vec<([u8; 32], String)>,
     cids: BTreeMap<u32, String>,
+    sockets: BTreeMap<PathBuf, String>,
 }
 
 impl Identities {
@@ -23,8 +25,8 @@ impl Identities {
                 Some(KnownBy::Certificate(name)) => drop(table.certificates.insert(name.clone(), tenant)),
                 Some(KnownBy::TokenSha256(digest)) => table.tokens.push((*digest, tenant)),
                 Some(KnownBy::VsockCid(cid)) => drop(table.cids.insert(*cid, tenant)),
-                // These have a socket of their own.
-                Some(KnownBy::VsockSocket(_)) | None => {}
+                Some(KnownBy::VsockSocket(path)) => drop(table.sockets.insert(path.clone(), tenant)),
+                None => {}
             }
         }
         table
@@ -51,6 +53,11 @@ impl Identities {
     pub(crate) fn of_cid(&self, cid: u32) -> Option<&str> {
         self.cids.get(&cid).map(String::as_str)
     }
+
+    /// The tenant of the virtual machine whose own socket this is.
+    pub(crate) fn of_socket(&self, path: &Path) -> Option<&str> {
+        self.sockets.get(path).map(String::as_str)
+    }
 }
 
 /// The table in force. A new one holds from the next request on, also for those who are connected.
@@ -76,6 +83,7 @@ mod tests {
     use super::Identities;
     use minerva_config::{Identity, KnownBy};
     use sha2::{Digest, Sha256};
+    use std::path::Path;
 
     #[test]
     fn a_proof_is_its_tenants_and_nobody_elses() {
@@ -84,6 +92,7 @@ mod tests {
             one("a", KnownBy::Certificate("a.example".to_owned())),
             one("b", KnownBy::TokenSha256(Sha256::digest("secret").into())),
             one("c", KnownBy::VsockCid(7)),
+            one("d", KnownBy::VsockSocket("/run/d".into())),
         ]);
         assert_eq!(table.of_certificate(["x", "a.example"]), Some("a"));
         assert_eq!(
@@ -91,5 +100,6 @@ mod tests {
             (Some("b"), None, None)
         );
         assert_eq!((table.of_cid(7), table.of_cid(8)), (Some("c"), None));
+        assert_eq!((table.of_socket(Path::new("/run/d")), table.of_socket(Path::new("/run/e"))), (Some("d"), None));
     }
 }

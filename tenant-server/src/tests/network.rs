@@ -1,4 +1,4 @@
-//! TCP: certificates that are good and that are not, tokens, and both.
+//! TCP: certificates that are good and that are not, tokens, and both; and sockets of single machines.
 
 use super::stage::{Client, TestBed, play, word};
 use crate::tls::Tls;
@@ -219,6 +219,28 @@ fn a_certificate_that_expires_or_is_named_no_more_ends_what_its_connection_may()
         let status = answer.expect_err("it has expired");
         assert_eq!(status.code(), Code::Unauthenticated, "{status:?}");
         assert!(status.message().contains("has expired; renew it, and connect anew"), "{status:?}");
+    });
+}
+
+#[test]
+fn a_machine_s_socket_is_of_whom_the_table_in_force_names() {
+    let stage = TestBed::with(|_| ());
+    let at = |socket: &str, tenant: &str| Identity {
+        tenant: tenant.to_owned(),
+        known_by: Some(KnownBy::VsockSocket(stage.socket(socket))),
+    };
+    play(async {
+        let mut connected = stage.client("a").await;
+        assert_eq!(connected.describe(v1::DescribeRequest {}).await.expect("known").get_ref().tenant, "t1");
+        stage.identities.set(&[at("a", "b"), at("b", "b")]);
+        assert_eq!(connected.describe(v1::DescribeRequest {}).await.expect("known").get_ref().tenant, "t2");
+        stage.identities.set(&[at("b", "b")]);
+        for mut client in [connected, stage.client("a").await] {
+            let status = client.describe(v1::DescribeRequest {}).await.expect_err("nobody names it any more");
+            assert_eq!((status.code(), word(&status)), (Code::Unauthenticated, "not-identified"));
+            assert!(status.message().contains("names the socket of this machine any more"), "{status:?}");
+        }
+        stage.assert_b_is_served().await;
     });
 }
 

@@ -61,6 +61,7 @@ impl TestBed {
         let (directory, refusals) = (Directory::default(), Refusals::default());
         directory.enter(&tenant(1, "a", Role::Participant));
         directory.enter(&tenant(2, "b", Role::Participant));
+        directory.complete();
         let (sender, requests) = sync_channel(1024);
         let listeners = TenantListeners::open(&settings).expect("listeners");
         let tls = listeners.tls();

@@ -78,6 +78,15 @@ async fn work_of_ones_own_is_told_when_it_may_be_done_and_says_how_far_it_is() {
 }
 
 #[tokio::test]
+async fn work_that_may_take_longer_than_any_clock_runs_is_the_servers_to_judge() {
+    let place = place();
+    let (server, client) = connected(place.path()).await;
+    let debt = Debt::new("rebuild", Duration::from_secs(50)).done_within(Duration::MAX);
+    drop(client.debt(debt).await.expect("held"));
+    assert_eq!(server.script.calls_of("hold_debt").len(), 1);
+}
+
+#[tokio::test]
 async fn a_program_whose_debt_was_replaced_hears_so_and_reports_no_more() {
     let place = place();
     let (server, client) = connected(place.path()).await;

@@ -6,6 +6,7 @@ mod absence;
 mod holds;
 mod pool;
 mod server;
+mod signals;
 mod tcp;
 
 use minerva_client::v1::coordinate_response::Answer as WireAnswer;

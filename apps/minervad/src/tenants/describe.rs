@@ -4,7 +4,7 @@ use crate::clock::boottime;
 use crate::operator::status::mode;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
-use minerva_model::{Level, RefusalKind, TenantId};
+use minerva_model::{Level, Nanos, RefusalKind, TenantId};
 use minerva_store::{LedgerRow, Span};
 use minerva_tenant_server::decode::level_number;
 use minerva_tenant_server::request::Refusal;
@@ -47,10 +47,11 @@ impl Driver {
     /// `report_bytes_left`, and is left out beyond.
     pub(crate) fn part(&self, tenant: TenantId, report_bytes_left: &mut usize) -> Option<v1::Part> {
         let part = self.engine.part(tenant)?;
-        let report = self.parts.reports.get(boottime(), tenant).filter(|(.., bytes)| *bytes <= *report_bytes_left);
-        if let Some((.., bytes)) = report {
+        let report = self.parts.reports.get(boottime(), tenant, *report_bytes_left);
+        let (report, age) = report.map_or((None, Nanos::ZERO), |(report, age, bytes)| {
             *report_bytes_left -= bytes;
-        }
+            (Some(report), age)
+        });
         let waiting = part.operations.iter().filter(|(.., begun)| !begun).count();
         let shown = v1::Part {
             level: if part.level == Level::Normal { String::new() } else { part.level.as_str().to_owned() },
@@ -58,8 +59,8 @@ impl Driver {
             boosted_slices_left: part.boosts.iter().fold(0, |sum, boost| boost.slices_left.saturating_add(sum)),
             operations_waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
             operations_running: u32::try_from(part.operations.len() - waiting).unwrap_or(u32::MAX),
-            report: report.map(|(report, ..)| report.clone()),
-            report_age_ns: report.map_or(0, |(_, age, _)| age.0),
+            report,
+            report_age_ns: age.0,
         };
         (shown != v1::Part::default()).then_some(shown)
     }

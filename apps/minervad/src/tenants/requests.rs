@@ -15,7 +15,6 @@ use minerva_store::{AnswerKind, LedgerRow, RequestRow};
 use minerva_store_thread::Kept;
 use minerva_tenant_server::refusals::{Refused, RefusedRequest, Who};
 use minerva_tenant_server::request::{Answer, BoostAmount, Call, Refusal, TenantCall, WantedDisk, Within};
-use prost::Message;
 use tokio::sync::mpsc::Sender;
 
 /// What a purchase buys: the key of the tenant's declaration, and the boost.
@@ -71,9 +70,9 @@ impl Driver {
             Call::Finish(id, answer) => self.about_operation(tenant, "finish", Wish::Finish(id), answer),
             Call::Cancel(id, answer) => self.about_operation(tenant, "cancel", Wish::Cancel(id), answer),
             Call::Report(report) => {
-                let bytes = report.encoded_len();
                 self.feed(Event::Reported(reports::summed(tenant, &report)));
-                self.parts.reports.keep(boottime(), tenant, *report, bytes);
+                let account = self.tenants.get(&tenant).map(minerva_model::Tenant::history_key).unwrap_or_default();
+                self.parts.reports.keep(boottime(), tenant, account, &report);
                 true
             }
         };

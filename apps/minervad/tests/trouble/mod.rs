@@ -41,6 +41,26 @@ fn whoever_overwrites_a_knob_is_named_and_wins_in_the_end() {
 }
 
 #[test]
+fn whoever_overwrites_a_group_above_tenants_is_named_and_who_writes_what_is_not_held_is_not() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    bed.start_readers();
+    let daemon = bed.start();
+    daemon.until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    // The group above both, named by nothing below it.
+    let mut rival = bed.rival("", 77);
+    let who =
+        format!("{}/{} was written by process {} (sh", bed.cgroup("").display(), bed.hierarchy.weights, rival.id());
+    let who = who.replace("//", "/");
+    daemon.until("the one who writes it is named", || daemon.log().contains(&who));
+    let writes = format!("echo bfq > /sys/block/{}/queue/scheduler", bed.device);
+    assert!(std::process::Command::new("sh").args(["-c", &writes]).status().expect("a shell").success());
+    daemon.pass_slices(3);
+    rival.kill().and_then(|()| rival.wait()).expect("an end");
+    assert!(!daemon.log().contains("queue/scheduler was written"), "{}", daemon.log());
+}
+
+#[test]
 fn a_full_disk_under_the_store_loses_no_history() {
     let Some(mut bed) = Bed::new() else { return };
     bed.write_config(ENFORCE);

@@ -248,6 +248,29 @@ fn a_level_is_written_before_the_tenant_hears_of_it_and_within_the_slice() {
 }
 
 #[test]
+fn a_share_of_before_is_not_in_force_again_when_enforce_comes_back() {
+    for away in [Mode::Observe, Mode::Shadow] {
+        let (mut engine, mut files) = (engine(Mode::Enforce), BTreeMap::new());
+        let wish = Wish::SetLevel { level: Level::Idle, lifetime: Lifetime::UntilReleased };
+        let events = [ask("a", wish), config(away), ask("b", Wish::ReleaseLevel), config(Mode::Enforce)];
+        for (second, event) in (2..).zip(events) {
+            engine.handle(Nanos::from_secs(second), event);
+            serve(&mut engine, Nanos::from_secs(second), &mut files);
+            let is_stepping_back = second == 2;
+            assert_eq!(files.values().any(|file| file.contains("8:0 ")), is_stepping_back, "{second}: {files:?}");
+        }
+        // Somebody else uses the disk, who would have it capped as well.
+        for second in 6..9 {
+            engine.handle(Nanos::from_secs(second), sampled(&[0, second]));
+            serve(&mut engine, Nanos::from_secs(second), &mut files);
+        }
+        assert!(files.values().all(|file| !file.contains("8:0 1")), "{away:?}: {files:?}");
+        let share = engine.decision(TenantId(1), DISK).map_or(100, |decision| decision.share.get());
+        assert_eq!(share, 100, "{away:?}");
+    }
+}
+
+#[test]
 fn a_boost_is_spent_and_begins_only_with_the_commit() {
     let mut engine = engine(Mode::Enforce);
     let lots = vec![CreditLot { amount: MicroCredits::credits(60), expires_in: Nanos::from_secs(600) }];

@@ -1,4 +1,4 @@
-use super::testbed::{Cgroup, Disk, Runtime, knob_write, ready, weight};
+use super::testbed::{Cgroup, Disk, Runtime, knob_write, ready, wait_until, weight};
 use crate::journal_lines::JournalEntry;
 use crate::restore::holds_undone_state;
 use crate::{RestoreResult, RestoreWhen, parse_journal, restore};
@@ -288,4 +288,49 @@ fn what_a_change_of_elevator_loses_comes_back_with_it() {
     assert!(writer.close_clean().unwrap().is_complete());
     assert_eq!(state(), before);
     fs::remove_dir(inner).unwrap();
+}
+
+#[test]
+fn weights_come_back_with_an_elevator_that_a_reload_takes_back_and_are_others_from_then_on() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group, steered, disk) = (Runtime::new(), Cgroup::new(), Cgroup::new(), Disk::new());
+    let theirs = |weight: u32| fs::write(group.dir().join(WEIGHTS.file_name()), format!("{} {weight}", disk.id));
+    theirs(700).unwrap();
+    let before = (group.text(WEIGHTS), steered.text(WEIGHTS));
+    let (_lock, mut writer, _) = runtime.start();
+    assert!(matches!(writer.write(&weight(&steered.target(), disk.id, 300)), Outcome::Text(_)));
+    let elevator = |text| knob_write(&disk.target(), KnobFile::Elevator, disk.id, text, "bfq");
+    // Journalled together with another knob, as when several change in one slice.
+    let low_latency = knob_write(&disk.target(), KnobFile::BfqLowLatency, disk.id, "0", "1");
+    let requests = [low_latency, elevator("none")];
+    writer.prepare(&requests);
+    for request in &requests {
+        assert!(matches!(writer.write(request), Outcome::Text(_)));
+    }
+    assert_ne!(group.text(WEIGHTS), before.0, "lost with the elevator");
+    assert!(matches!(writer.write(&elevator("bfq")), Outcome::Text(_)));
+    assert_eq!((group.text(WEIGHTS), steered.text(WEIGHTS)), before);
+    assert_eq!(writer.held(), 1, "the switch of BFQ");
+    theirs(800).unwrap();
+    assert!(writer.close_clean().unwrap().is_complete());
+    assert_eq!(group.text(WEIGHTS), before.0.replace("700", "800"));
+}
+
+#[test]
+fn of_a_disk_that_is_gone_nothing_is_held_once_it_was_to_be_put_back() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group, disk) = (Runtime::new(), Cgroup::new(), Disk::new());
+    let theirs = format!("{} 333", disk.id);
+    fs::write(group.dir().join(WEIGHTS.file_name()), &theirs).unwrap();
+    let (_lock, mut writer, _) = runtime.start();
+    let own = knob_write(&group.target(), WEIGHTS, disk.id, &format!("{} 20", disk.id), &theirs);
+    assert!(matches!(writer.write(&own), Outcome::Text(_)));
+    disk.remove();
+    let undo = knob_write(&group.target(), WEIGHTS, disk.id, &theirs, &theirs);
+    wait_until("the disk is gone", || writer.write(&undo) == Outcome::Vanished);
+    assert_eq!((writer.held(), runtime.journal_path().exists()), (0, false));
 }

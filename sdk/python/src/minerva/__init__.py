@@ -134,6 +134,15 @@ _client: Client | None = None
 _lock = threading.Lock()
 
 
+def _after_fork() -> None:
+    """The thread that may have held the lock, looking for the server, is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def _default() -> Client:
     """The client that the functions share."""
     global _client

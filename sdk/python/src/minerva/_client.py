@@ -110,9 +110,14 @@ class _Kept(Generic[_Request, _Response]):
         if link is None:
             return
         self._keeper = threading.Thread(target=self._keep, args=(link,), name="minerva-hold", daemon=True)
-        self._keeper.start()
-        # A server that goes away meanwhile does not fail it: it is asked when it is back.
-        self._heard.wait(link.server.patience_seconds)
+        try:
+            self._keeper.start()
+            # A server that goes away meanwhile does not fail it: it is asked when it is back.
+            self._heard.wait(link.server.patience_seconds)
+        except BaseException:
+            # Interrupted, nobody has it who could release it.
+            self.release()
+            raise
         if self._error is not None:
             raise self._error
 
@@ -124,7 +129,9 @@ class _Kept(Generic[_Request, _Response]):
             return
         if self._call is not None:
             self._call.cancel()
-        self._keeper.join(TELL_SECONDS_MAX)
+        # One that could not be started is not waited for.
+        if self._keeper.is_alive():
+            self._keeper.join(TELL_SECONDS_MAX)
 
     def _keep(self, link: _Link) -> None:
         backoff = Backoff()
@@ -524,17 +531,20 @@ class Client:
         asked = time.monotonic()
         try:
             begun = _wait(link, request)
+            if begun not in (Begun.TOLD, Begun.IN_POOL):
+                link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
         except NoServer as absence:
             self._lose(absence)
             return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
-        except KeyboardInterrupt:
+        except MinervaError:
+            # Refused, it is not under way.
+            raise
+        except BaseException:
             link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
             raise
         if begun is Begun.IN_POOL and place is not None and pool is not None:
             where = cache.place(place, pool, bytes)
             return Coordinated(None, request.request_id, begun, time.monotonic() - asked, where)
-        if begun is not Begun.TOLD:
-            link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
         return Coordinated(link, request.request_id, begun, time.monotonic() - asked, place)
 
     @contextlib.contextmanager

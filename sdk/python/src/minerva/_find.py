@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from ._address import PORT_DEFAULT, Address
 from ._errors import AddressError
 
-_SOCKETS = ("/run/minerva/tenant.sock", "/run/minerva/agent.sock")
+# A host's, the same in its containers, and the agent's.
+_SOCKETS = ("/run/minerva/tenant.sock", "/run/minerva/tenant/tenant.sock", "/run/minerva/agent.sock")
 # A server that does not take the connection in this time is taken for absent.
 _CONNECT_SECONDS_MAX = 5.0
 # An agent that does not listen by then is given up; an agent that nobody uses ends by itself.

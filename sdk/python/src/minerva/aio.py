@@ -18,7 +18,6 @@ import contextlib
 import math
 import os
 import time
-import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -577,6 +576,8 @@ class Client:
         asked = time.monotonic()
         try:
             begun = await _wait(link, request)
+            if begun not in (Begun.TOLD, Begun.IN_POOL):
+                await link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
         except NoServer as absence:
             self._lose(absence)
             return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
@@ -586,8 +587,6 @@ class Client:
         if begun is Begun.IN_POOL and place is not None and pool is not None:
             where = await asyncio.to_thread(cache.place, place, pool, bytes)
             return Coordinated(None, request.request_id, begun, time.monotonic() - asked, where)
-        if begun is not Begun.TOLD:
-            await link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
         return Coordinated(link, request.request_id, begun, time.monotonic() - asked, place)
 
     @contextlib.asynccontextmanager
@@ -674,12 +673,15 @@ async def _listen(link: _Link, request: v1.CoordinateRequest, waiting: Waiting) 
         call.cancel()
 
 
-_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[Client]] = weakref.WeakKeyDictionary()
+# Not by weak keys: a client has its loop, and would keep itself alive.
+_clients: dict[asyncio.AbstractEventLoop, asyncio.Future[Client]] = {}
 
 
 async def _default() -> Client:
-    """The client that the functions of this event loop share."""
+    """The client that the functions of this event loop share. Those of loops that have ended go, and their connections with them."""
     loop = asyncio.get_running_loop()
+    for ended in [other for other in list(_clients) if other.is_closed()]:
+        _clients.pop(ended, None)
     made = _clients.get(loop)
     if made is None:
         made = _clients[loop] = asyncio.ensure_future(connect())

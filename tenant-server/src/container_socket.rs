@@ -1,0 +1,84 @@
+//! The socket for processes once more, in a directory of its own that containers mount. A file that is mounted stays the one that it
+//! was, and every start makes a new socket; in a directory that is mounted the new one is found. The directory in which the
+//! operators' socket is must not be mounted for that.
+
+use minerva_linux_observe::socket_path::remove_left_behind;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The directory's name. It is beside the socket.
+const DIRECTORY: &str = "tenant";
+
+/// Puts the socket into the directory too, under the same name; where that is.
+///
+/// Errors: something else is in the way, such as what a container put there that may write to the directory.
+pub(crate) fn link(socket: &Path) -> io::Result<PathBuf> {
+    let directory = socket.with_file_name(DIRECTORY);
+    match fs::create_dir(&directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    if !directory.symlink_metadata()?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is no directory", directory.display())));
+    }
+    // Whatever the daemon's umask is, everyone may enter, as everyone may connect.
+    fs::set_permissions(&directory, Permissions::from_mode(0o755))?;
+    let linked = directory.join(socket.file_name().unwrap_or_default());
+    remove_left_behind(&linked)?;
+    // No symbolic link, which would lead out of what is mounted.
+    fs::hard_link(socket, &linked)?;
+    Ok(linked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DIRECTORY, link};
+    use crate::listen::TenantListeners;
+    use minerva_config::ParticipationSettings;
+    use std::fs::{self, File, Permissions};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn who_has_the_directory_finds_the_socket_of_every_start() {
+        let files = tempfile::Builder::new().prefix("minerva-test-server-").tempdir().expect("a directory");
+        let directory = files.path().join(DIRECTORY);
+        // As a daemon with a narrow umask makes it.
+        fs::create_dir(&directory).expect("a directory");
+        fs::set_permissions(&directory, Permissions::from_mode(0o700)).expect("its mode");
+        // The directory itself, wherever it is named, as one that is mounted elsewhere.
+        let mounted = File::open(&directory).expect("a directory");
+        let inside = format!("/proc/self/fd/{}/tenant.sock", mounted.as_raw_fd());
+        let settings = ParticipationSettings {
+            socket: Some(files.path().join("tenant.sock")),
+            ..ParticipationSettings::default()
+        };
+        for _ in 0..2 {
+            let listeners = TenantListeners::open(&settings).expect("listeners");
+            let found = fs::metadata(&inside);
+            UnixStream::connect(&inside).expect("the server of this start");
+            assert_eq!(listeners.sockets, [files.path().join("tenant.sock"), directory.join("tenant.sock")]);
+            assert_eq!(found.expect("a socket").permissions().mode() & 0o777, 0o666);
+            // Dropped as by `kill -9`: both are left behind.
+        }
+        assert_eq!(directory.metadata().expect("there").permissions().mode() & 0o777, 0o755);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_left_alone_and_keeps_nobody_else_out() {
+        let files = tempfile::Builder::new().prefix("minerva-test-server-").tempdir().expect("a directory");
+        let socket = files.path().join("tenant.sock");
+        let linked = files.path().join(DIRECTORY).join("tenant.sock");
+        fs::create_dir_all(&linked).expect("a directory in its place");
+        let settings = ParticipationSettings { socket: Some(socket.clone()), ..ParticipationSettings::default() };
+        let listeners = TenantListeners::open(&settings).expect("listeners");
+        assert_eq!(listeners.sockets, std::slice::from_ref(&socket));
+        UnixStream::connect(&socket).expect("a server");
+        fs::remove_dir_all(files.path().join(DIRECTORY)).expect("removed");
+        fs::write(files.path().join(DIRECTORY), "").expect("a file in its place");
+        assert!(link(&socket).expect_err("a file").to_string().contains("no directory"));
+    }
+}
