@@ -38,6 +38,9 @@ pub(crate) struct Offer {
     /// As its guest knows it; older servers do not tell it.
     #[serde(default)]
     pub(crate) length_bytes: Option<u64>,
+    /// Neutral, and read by older servers only, which go on with it.
+    #[serde(default)]
+    share: u32,
 }
 
 impl Offer {
@@ -102,7 +105,7 @@ impl Host {
         let offer = |(name, hosted): (&String, &Hosted)| {
             let (image, listener) = self.server.offered(name)?;
             let length_bytes = Some(image.geometry().sectors * minerva_blk::request::SECTOR_BYTES);
-            Some((Offer { settings: hosted.settings.clone(), length_bytes }, image, listener))
+            Some((Offer { settings: hosted.settings.clone(), length_bytes, share: NEUTRAL }, image, listener))
         };
         self.disks.iter().filter_map(offer).collect()
     }

@@ -139,6 +139,24 @@ pub enum ServerError {
         /// Which.
         disk: String,
     },
+    /// A disk was removed, and what it has under way is not answered, so that nothing can be handed over.
+    #[error(
+        "disk `{disk}` was removed, and its image's storage does not answer what it had under way; look at that storage: everything else is \
+         served until it does"
+    )]
+    Leaving {
+        /// Which.
+        disk: String,
+    },
+    /// The thread of the disk's device waits for the kernel.
+    #[error(
+        "disk `{disk}`: the thread of its device waits for an image whose storage does not answer; try again once that does, or name another \
+         device"
+    )]
+    HeldUp {
+        /// Which.
+        disk: String,
+    },
     /// The kernel refuses what the server needs to run.
     #[error("{what}")]
     System {

@@ -111,6 +111,11 @@ impl Image {
         Ok(Self { file, path, geometry, sectors, memory_alignment, device, is_file, may_hang })
     }
 
+    /// Where it was opened; for people only.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Makes it longer: a file to `bytes`, or as long as it has become; a block device as long as it has become. How long it is
     /// then. It never gets shorter, which would take from the guest what it wrote.
     pub fn grow(&self, bytes: Option<u64>) -> Result<u64, ImageError> {

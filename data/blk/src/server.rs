@@ -77,6 +77,8 @@ pub struct VmDisk {
 pub struct Server {
     workers: Vec<(WorkerHandle, JoinHandle<()>)>,
     disks: Vec<Served>,
+    /// Disks that were removed, with the threads that wait for what they have under way.
+    leaving: Vec<(String, JoinHandle<()>)>,
 }
 
 struct Served {
@@ -101,7 +103,7 @@ impl Listening {
     /// Of disks with the sockets at which they are listened for.
     pub fn with(physical: &[PhysicalDisk], waiting: Vec<(VmDisk, UnixListener)>) -> Result<Self, ServerError> {
         let workers = physical.iter().map(start_worker).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { server: Server { workers, disks: Vec::new() }, waiting })
+        Ok(Self { server: Server { workers, disks: Vec::new(), leaving: Vec::new() }, waiting })
     }
 
     /// Serves whoever connects.
@@ -132,6 +134,9 @@ impl Server {
     fn attach(&self, disk: &VmDisk) -> Result<(Attachment, Arc<DiskCounters>), ServerError> {
         let gone = || ServerError::System { what: "start a worker", source: io::ErrorKind::BrokenPipe.into() };
         let (worker, _) = self.workers.get(disk.physical).ok_or_else(gone)?;
+        if worker.is_late() {
+            return Err(ServerError::HeldUp { disk: disk.name.clone() });
+        }
         let queues = disk.queues.clamp(1, QUEUES_MAX as u16);
         let counters = Arc::new(DiskCounters::default());
         let new = NewDisk {

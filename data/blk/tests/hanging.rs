@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Bench, IMAGE_BYTES, PATIENCE, disk};
-use minerva_blk::{ImageOptions, Server, TransferKind};
+use minerva_blk::{ImageOptions, Server, ServerError, TransferKind};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::ffi::CString;
@@ -139,9 +139,10 @@ fn how_a_disk_is_doing_is_told_though_its_images_file_system_hangs() {
     let mut bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, vec![first]);
     hanging.hangs.store(true, Ordering::Relaxed);
     let told = ask(&mut bench, hanging, |server| {
-        server.measure("disk0").map(|(_, measures, length)| (length, measures.figures.image_removed))
+        let told = server.measure("disk0").map(|(_, measures, length)| (length, measures.figures.image_removed));
+        (told, server.grow("disk0", Some(2 * IMAGE_BYTES)).is_some_and(|grown| grown.is_err()))
     });
-    assert_eq!(told.expect("it waits for the file system"), Some((IMAGE_BYTES, None)));
+    assert_eq!(told.expect("it waits for the file system"), (Some((IMAGE_BYTES, None)), true));
 }
 
 /// With a request of its guest under way: the guest waits, and nobody else, be it a guest or who asks, sets and removes.
@@ -174,9 +175,11 @@ fn a_guest_whose_images_file_system_hangs_waits_alone() {
         ring.kick();
         let status = ring.wait(PATIENCE).map(|answer| answer.status);
         let terms = common::terms(Default::default(), None);
-        (status, server.set_terms("disk0", terms), server.remove("disk0"), server.measure("disk0").is_none())
+        let set = (server.set_terms("disk0", terms), server.remove("disk0"), server.measure("disk0").is_none());
+        // Its worker would end only with what the removed disk has under way, and all guests would wait for that.
+        (status, set, matches!(server.park(PATIENCE), Err(ServerError::Leaving { .. })))
     });
-    assert_eq!(told, Some((Some(0), true, true, true)));
+    assert_eq!(told, Some((Some(0), (true, true, true), true)));
 }
 
 /// Whoever closes its file waits.

@@ -4,13 +4,13 @@ use super::{PhysicalDisk, Server, VmDisk, listen};
 use crate::error::{HangUp, ImageError, ServerError};
 use crate::session::channel;
 use crate::worker::{Command, DiskCounters, DiskMeasures, Unanswered, VmTerms};
+use std::io;
 use std::os::unix::net::UnixListener;
-use std::sync::PoisonError;
-use std::sync::mpsc;
+use std::sync::{Arc, PoisonError, mpsc};
 use std::time::Duration;
 
-/// So long is waited for what a disk that is removed has under way. It may lie where nobody answers any more.
-const REMOVAL_PATIENCE: Duration = Duration::from_secs(1);
+/// So long is waited for what a disk that is removed has under way, and for one to become longer. It may lie where nobody answers any more.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Server {
     /// Another disk of this host; its number, for [`VmDisk::physical`].
@@ -40,17 +40,32 @@ impl Server {
         })
     }
 
-    /// Makes a disk longer, as [`crate::Image::grow`] does, and tells its guest; its length. None if there is no such disk.
+    /// Makes a disk longer, as [`crate::Image::grow`] does, and tells its guest; its length. None if there is no such disk. One whose file
+    /// system answers too late becomes longer all the same once that does.
     pub fn grow(&self, name: &str, bytes: Option<u64>) -> Option<Result<u64, ImageError>> {
         let served = self.find(name)?;
-        let grown = served.attachment.image.grow(bytes);
-        if grown.is_ok()
-            && let Some(channel) = &served.shared.lock().channel
-        {
-            // One that has just gone reads the new length when it comes back.
-            let _ = channel::tell_change(channel);
+        let (image, shared) = (Arc::clone(&served.attachment.image), Arc::clone(&served.shared));
+        let grow = move || {
+            let grown = image.grow(bytes);
+            if grown.is_ok()
+                && let Some(channel) = &shared.lock().channel
+            {
+                // One that has just gone reads the new length when it comes back.
+                let _ = channel::tell_change(channel);
+            }
+            grown
+        };
+        let image = &served.attachment.image;
+        if !image.may_hang() {
+            return Some(grow());
         }
-        Some(grown)
+        let (tell, told) = mpsc::channel();
+        let failed = |source| ImageError::Open { path: image.path().to_owned(), source };
+        let run = move || drop(tell.send(grow()));
+        if let Err(error) = std::thread::Builder::new().name("blk-grow".to_owned()).spawn(run) {
+            return Some(Err(failed(error)));
+        }
+        Some(told.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(failed(io::ErrorKind::TimedOut.into()))))
     }
 
     /// Serves a disk no more: its front end is hung up on, and its image closed, as soon as what it has under way has come back. Whether there
@@ -67,9 +82,11 @@ impl Server {
             // Whoever removes it may have waited long enough.
             let _ = tell.send(());
         };
+        self.leaving.retain(|(_, thread)| !thread.is_finished());
         // Without a thread the image stays open until the server ends.
-        if std::thread::Builder::new().name("blk-remove".to_owned()).spawn(end).is_ok() {
-            let _ = ended.recv_timeout(REMOVAL_PATIENCE);
+        if let Ok(thread) = std::thread::Builder::new().name("blk-remove".to_owned()).spawn(end) {
+            let _ = ended.recv_timeout(PATIENCE);
+            self.leaving.push((name.to_owned(), thread));
         }
         // Only who owns its folder can; the next server there removes it otherwise.
         let _ = std::fs::remove_file(&socket);

@@ -72,8 +72,12 @@ impl Server {
     }
 
     /// Lets no front end change anything any more, while all guests are served on, so that [`Server::suspend`] need not wait for a message that
-    /// takes long, as a stop of a disk that has much to do. Fails where one takes longer than `patience`: then all goes on as before.
+    /// takes long, as a stop of a disk that has much to do. Fails where one takes longer than `patience`, or where a disk was removed whose
+    /// requests nobody answers, since its worker ends with the last of them: then all goes on as before.
     pub fn park(&self, patience: Duration) -> Result<(), ServerError> {
+        if let Some((disk, _)) = self.leaving.iter().find(|(_, thread)| !thread.is_finished()) {
+            return Err(ServerError::Leaving { disk: disk.clone() });
+        }
         let deadline = Instant::now() + patience;
         self.want(Wanted::Park);
         let is_busy = |disk: &&super::Served| !disk.shared.parking.is_parked(deadline) && !disk.thread.is_finished();
@@ -118,7 +122,7 @@ impl Resumption {
     /// With a worker for each disk of this host.
     pub fn prepare(physical: &[PhysicalDisk]) -> Result<Self, ServerError> {
         let workers = physical.iter().map(super::start_worker).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { server: Server { workers, disks: Vec::new() }, waiting: Vec::new() })
+        Ok(Self { server: Server { workers, disks: Vec::new(), leaving: Vec::new() }, waiting: Vec::new() })
     }
 
     /// Takes a disk. It fails where its front end agreed to something that this server does not have. One that changed what it shares, so that
