@@ -43,6 +43,8 @@ pub struct SpillPass {
     pub bytes: u64,
     /// The first error; the file that met it is where it was.
     pub error: Option<Errno>,
+    /// How often it walked through the tree to find files.
+    pub walks: u32,
 }
 
 /// A directory for the data of one tenant's files.

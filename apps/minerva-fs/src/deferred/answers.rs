@@ -77,11 +77,12 @@ impl Deferred {
         self.reports.earned(tenant)
     }
 
-    /// How many files each tenant has here, those included to which no link leads, and those that are being put.
+    /// How many files each tenant has here, those included to which no link leads, and those that are being put or replaced.
     pub(crate) fn files_by_tenant(&self) -> BTreeMap<String, u64> {
-        // First these: one that is there by now is met below.
+        // Both at one time: one that is being put comes to be among the files, and one that is replaced goes from there.
+        let files = self.files();
         let mut sums = self.under_way.by_tenant();
-        for file in self.files().values() {
+        for file in files.values() {
             *sums.entry(file.row.tenant.clone()).or_default() += 1;
         }
         sums

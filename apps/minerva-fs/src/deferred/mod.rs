@@ -5,7 +5,7 @@
 //! | `place` | how does a file come to be in the pool and at its place? |
 //! | `membership` | by which tenant, and may it? |
 //! | `replaced` | and if another waits to go there? |
-//! | `under_way` | how many are being put there? |
+//! | `under_way` | how many are being put there, or replaced? |
 //! | `site` | what stands at the place? |
 //! | `namespace` | does who asks see the tree that the link leads to? |
 //! | `user` | in whose name is a place touched? |

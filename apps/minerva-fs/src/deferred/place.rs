@@ -5,6 +5,7 @@ use super::failpoint::reach;
 use super::job::{link_text, remove_if_empty};
 use super::membership::{find_tenant, judge_machine, judge_member};
 use super::namespace::judge_namespace;
+use super::replaced::Replaced;
 use super::site::{Found, Site};
 use super::under_way::UnderWayGuard;
 use super::{Deferred, Waiting, mount_in, unix_ms};
@@ -44,7 +45,7 @@ struct Placing<'a> {
     tree: Arc<Tree>,
     link: PathBuf,
     /// What waited under that name.
-    replaced: Option<Waiting>,
+    replaced: Option<Replaced<'a>>,
     under_way: UnderWayGuard<'a>,
 }
 
@@ -79,7 +80,7 @@ impl Deferred {
         reach();
         let Placing { row, link, replaced, under_way, .. } = placing;
         // What waited under that name is replaced, as by any new file.
-        if let Some(file) = replaced {
+        if let Some(Replaced { file, .. }) = &replaced {
             // First a copy that may be under way, of which nobody knows once the row is gone.
             let _ = site.remove(&file.row.copy_name);
             // Where this fails the next start finds it.
@@ -87,7 +88,7 @@ impl Deferred {
         }
         let id = row.id;
         self.add(Waiting { bytes: wish.bytes, ..Waiting::new(row) });
-        drop(under_way);
+        drop((replaced, under_way));
         Ok((id, link))
     }
 
@@ -132,8 +133,8 @@ impl Deferred {
         if matches!(site.find_named(&row.name, &row, &link), Ok(Found::Link)) {
             let _ = site.remove(&row.name);
         }
-        if let Some(file) = replaced {
-            self.put_back(file);
+        if let Some(replaced) = replaced {
+            self.put_back(replaced);
         }
         // Somebody may have come by the link and written.
         if matches!(remove_if_empty(&tree, &row), Ok(true)) {

@@ -1,4 +1,5 @@
-//! How many files are being put for each tenant: as long as there are any it does not leave, though none of them waits yet.
+//! How many files are being put for each tenant, or replaced: as long as there are any it does not leave, though none of them waits yet, or
+//! any more.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

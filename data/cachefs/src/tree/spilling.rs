@@ -99,10 +99,13 @@ impl Tree {
             return pass;
         }
         let stop: &dyn Fn() -> bool = &|| self.passes.are_over() || stop();
-        for _ in 0..WALKS_MAX {
-            let after = *self.passes.stuck_up_to();
+        let begun_after = *self.passes.stuck_up_to();
+        let (mut after, mut has_wrapped) = (begun_after, begun_after.is_none());
+        while pass.walks < WALKS_MAX {
+            pass.walks += 1;
             let candidates = self.oldest(after);
-            let last = candidates.last().map(Candidate::key);
+            // Where there are fewer than a batch, the last is the youngest of all.
+            let last = candidates.last().map(Candidate::key).filter(|_| candidates.len() == BATCH);
             for candidate in candidates {
                 if is_reached() {
                     *self.passes.stuck_up_to() = None;
@@ -119,9 +122,12 @@ impl Tree {
             // They may stay for long, as those that are mapped do, and must not keep younger ones from going. After the youngest all are
             // looked at again.
             *self.passes.stuck_up_to() = last;
-            if last.or(after).is_none() {
+            after = last;
+            // It has looked at each once: it is at the youngest again, or where it began.
+            if has_wrapped && last.is_none_or(|last| begun_after.is_some_and(|begun_after| last >= begun_after)) {
                 break;
             }
+            has_wrapped |= last.is_none();
         }
         pass
     }
@@ -140,6 +146,7 @@ impl Tree {
             let pass = self.spill_some(bytes, &|| false);
             all.files += pass.files;
             all.bytes += pass.bytes;
+            all.walks += pass.walks;
             all.error = all.error.or(pass.error);
             if pass.files == 0 {
                 return all;

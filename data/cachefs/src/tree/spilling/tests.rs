@@ -212,6 +212,34 @@ fn however_many_older_files_are_mapped_a_younger_one_goes() {
 }
 
 #[test]
+fn a_pass_looks_at_each_file_that_cannot_be_moved_once() {
+    let fixture = Fixture::new(options());
+    let below = |number: usize| fixture.folders[0].path().join(number.to_string());
+    fixture.make(0);
+    let mut held = vec![File::open(below(0)).unwrap()];
+    let walks = || {
+        let pass = fixture.tree.spill_some(0, &|| false);
+        assert_eq!((pass.files, pass.error), (0, None));
+        pass.walks
+    };
+    // From the oldest, from the oldest again, and from after the youngest.
+    assert_eq!([walks(), walks()], [1, 1]);
+    let age_of = |candidates: &[super::Candidate], at: usize| Some(candidates[at].key());
+    *fixture.tree.passes.stuck_up_to() = age_of(&fixture.tree.oldest(None), 0);
+    assert_eq!(walks(), 2);
+    // From the middle of more than two batches: to the youngest, and up to where it began.
+    held.extend((1..=2 * super::BATCH).map(|number| {
+        fs::write(below(number), "text").unwrap();
+        File::open(below(number)).unwrap()
+    }));
+    *fixture.tree.passes.stuck_up_to() = age_of(&fixture.tree.oldest(None), super::BATCH - 1);
+    assert_eq!(walks(), 3);
+    // What could not be moved before goes as soon as it can.
+    drop(held);
+    assert!(fixture.tree.spill_some(0, &|| false).files > 0);
+}
+
+#[test]
 fn what_spills_waits_its_turn_beside_others() {
     let queue = DiskQueue::new(1);
     let (own, other) = (queue.flow(100), queue.flow(100));
