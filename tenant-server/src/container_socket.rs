@@ -3,9 +3,10 @@
 //! operators' socket is must not be mounted for that.
 
 use minerva_linux_observe::socket_path::remove_left_behind;
-use std::fs::{self, Permissions};
+use rustix::fs::{Mode, OFlags};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The directory's name. It is beside the socket.
@@ -20,12 +21,19 @@ pub(crate) fn link(socket: &Path) -> io::Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    if !directory.symlink_metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is no directory", directory.display())));
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = File::from(rustix::fs::open(&directory, flags, Mode::empty())?);
+    let name = socket.file_name().unwrap_or_default();
+    // What another program has there is not for everyone.
+    let is_owned = opened.metadata()?.uid() == rustix::process::geteuid().as_raw();
+    let has_others = fs::read_dir(&directory)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != name));
+    if !is_owned || has_others {
+        let why = format!("{} is another program's; it was left alone", directory.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     }
     // Whatever the daemon's umask is, everyone may enter, as everyone may connect.
-    fs::set_permissions(&directory, Permissions::from_mode(0o755))?;
-    let linked = directory.join(socket.file_name().unwrap_or_default());
+    opened.set_permissions(Permissions::from_mode(0o755))?;
+    let linked = directory.join(name);
     remove_left_behind(&linked)?;
     // No symbolic link, which would lead out of what is mounted.
     fs::hard_link(socket, &linked)?;
@@ -79,6 +87,13 @@ mod tests {
         UnixStream::connect(&socket).expect("a server");
         fs::remove_dir_all(files.path().join(DIRECTORY)).expect("removed");
         fs::write(files.path().join(DIRECTORY), "").expect("a file in its place");
-        assert!(link(&socket).expect_err("a file").to_string().contains("no directory"));
+        assert_eq!(link(&socket).expect_err("a file").kind(), std::io::ErrorKind::NotADirectory);
+        fs::remove_file(files.path().join(DIRECTORY)).expect("removed");
+        let private = files.path().join(DIRECTORY);
+        fs::create_dir(&private).expect("a directory");
+        fs::set_permissions(&private, Permissions::from_mode(0o700)).expect("its mode");
+        fs::write(private.join("key"), "").expect("a file in it");
+        assert!(link(&socket).expect_err("another's").to_string().contains("another program's"));
+        assert_eq!(private.metadata().expect("there").permissions().mode() & 0o777, 0o700);
     }
 }

@@ -2,6 +2,7 @@
 //! (cgroup-v1/freezer-subsystem.rst). Both let a call into the kernel end first, so that no lock of the kernel is held meanwhile.
 
 use crate::error::WorkError;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,10 +59,15 @@ impl Freezer {
         if all.exists() {
             return fs::write(&all, "1").map_err(WorkError::io("write", &all));
         }
-        let processes = fs::read_to_string(self.group.join("cgroup.procs")).unwrap_or_default();
+        let list = self.group.join("cgroup.procs");
+        let processes = fs::read_to_string(&list).unwrap_or_default();
         for pid in processes.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)) {
-            // It may have ended by itself.
-            let _ = kill_process(pid, Signal::KILL);
+            match kill_process(pid, Signal::KILL) {
+                // Let go on, it would have all of the disk.
+                Err(Errno::PERM) => return Err(WorkError::io("end a process of", &list)(Errno::PERM)),
+                // It may have ended by itself.
+                _ => {}
+            }
         }
         // A frozen process of v1 takes the signal when it goes on.
         self.set(false)
@@ -70,5 +76,39 @@ impl Freezer {
     /// Removes the group once it is empty, and the one above it if that is then too; whether it is gone.
     pub(crate) fn remove(&self) -> bool {
         crate::groups::remove(&self.group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Freezer;
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    use std::fs;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    #[test]
+    fn who_cannot_be_ended_is_not_let_go_on_instead() {
+        if !rustix::process::geteuid().is_root() {
+            return println!("skipped: needs root, to run as another user");
+        }
+        let group = tempfile::tempdir().unwrap();
+        let mut other = Command::new("sleep").arg("600").uid(65_534).spawn().unwrap();
+        fs::write(group.path().join("freezer.state"), "FROZEN").unwrap();
+        fs::write(group.path().join("cgroup.procs"), other.id().to_string()).unwrap();
+        let freezer = Freezer::at(group.path());
+        let path = group.path().to_owned();
+        // Only this thread's.
+        let refused = std::thread::spawn(move || {
+            let mut held = capabilities(None).unwrap();
+            held.effective.remove(CapabilitySet::KILL);
+            set_capabilities(None, held).unwrap();
+            Freezer::at(&path).kill()
+        });
+        assert!(refused.join().unwrap().is_err());
+        assert_eq!(freezer.is_set(), Some(true));
+        freezer.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!(freezer.is_set(), Some(false));
     }
 }

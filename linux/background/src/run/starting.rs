@@ -95,7 +95,10 @@ impl Run {
         let _ = fs::remove_file(&path);
         if !status.success() && !self.place.is_alive() && self.place.ended().is_none() {
             self.state = BackgroundState::Failed;
-            let last = said.lines().next_back().unwrap_or("it said nothing");
+            // Of a worker that ended at once the starter says nothing.
+            let errors = fs::read_to_string(self.place.state.join("errors")).unwrap_or_default();
+            let last = said.lines().next_back().or_else(|| errors.lines().next_back());
+            let last = last.unwrap_or("`journalctl` may say more");
             self.message = format!("systemd-run did not start it ({status}): {last}");
         }
     }
@@ -161,6 +164,9 @@ mod tests {
         let run = started(root.path(), "echo 'Failed to connect to bus' >&2; exit 1");
         assert_eq!(run.state, BackgroundState::Failed);
         assert!(run.message.ends_with("exit status: 1): Failed to connect to bus"), "{}", run.message);
+        let errors = run.place.state.join("errors");
+        let run = started(root.path(), &format!("echo 'no space left' >> {}; exit 1", errors.display()));
+        assert!(run.message.ends_with("exit status: 1): no space left"), "{}", run.message);
     }
 
     #[test]
