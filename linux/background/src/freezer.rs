@@ -61,14 +61,15 @@ impl Freezer {
         }
         let list = self.group.join("cgroup.procs");
         let processes = fs::read_to_string(&list).unwrap_or_default();
+        let mut outcome = Ok(());
         for pid in processes.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)) {
-            match kill_process(pid, Signal::KILL) {
-                // Let go on, it would have all of the disk.
-                Err(Errno::PERM) => return Err(WorkError::io("end a process of", &list)(Errno::PERM)),
-                // It may have ended by itself.
-                _ => {}
+            // One that has ended by itself is no error.
+            if kill_process(pid, Signal::KILL) == Err(Errno::PERM) {
+                outcome = Err(WorkError::io("end a process of", &list)(Errno::PERM));
             }
         }
+        // One that may not be ended would have all of the disk, let go on.
+        outcome?;
         // A frozen process of v1 takes the signal when it goes on.
         self.set(false)
     }
