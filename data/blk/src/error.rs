@@ -150,8 +150,8 @@ pub enum ServerError {
     },
     /// The thread of the disk's device waits for the kernel.
     #[error(
-        "disk `{disk}`: the thread of its device waits for an image whose storage does not answer; try again once that does, or name another \
-         device"
+        "disk `{disk}`: the thread of its device waits for an image whose storage does not answer; try again once that does, or put its \
+         image on another device"
     )]
     HeldUp {
         /// Which.
