@@ -35,14 +35,14 @@ pub(crate) fn model(name: Option<&str>, is_rotational: bool) -> anyhow::Result<P
 }
 
 /// Takes the contracts of all VM disks on a disk, or says why not, naming the last of those that are not taken by force. `device` is
-/// what people call it.
+/// what people call it, and `depth` how many requests its scheduler gives it at once.
 pub(crate) fn judge(
     device: &str,
-    scheduler: SchedulerName,
+    (scheduler, depth): (SchedulerName, u32),
     profile: &Profile,
     disks: &[&DiskSettings],
 ) -> anyhow::Result<()> {
-    let Some((admission, names)) = admission(scheduler, profile, disks) else { return Ok(()) };
+    let Some((admission, names)) = admission(scheduler, depth, profile, disks) else { return Ok(()) };
     if admission.feasibility <= Feasibility::Likely {
         return Ok(());
     }
@@ -62,13 +62,14 @@ pub(crate) fn judge(
 
 /// The part of the disk's time that the contracts take in the long run by the mean times; 0 without contracts, and where the test does
 /// not know the scheduler.
-pub(crate) fn utilisation(scheduler: SchedulerName, profile: &Profile, disks: &[&DiskSettings]) -> f64 {
-    admission(scheduler, profile, disks).map_or(0.0, |(admission, _)| admission.utilisation)
+pub(crate) fn utilisation((scheduler, depth): (SchedulerName, u32), profile: &Profile, disks: &[&DiskSettings]) -> f64 {
+    admission(scheduler, depth, profile, disks).map_or(0.0, |(admission, _)| admission.utilisation)
 }
 
 /// How the contracts stand, and whose they are; none where there is none, or the scheduler is not one that the test knows.
 fn admission<'a>(
     scheduler: SchedulerName,
+    depth: u32,
     profile: &Profile,
     disks: &[&'a DiskSettings],
 ) -> Option<(Admission, Vec<&'a str>)> {
@@ -82,7 +83,7 @@ fn admission<'a>(
         Site::anywhere(profile.capacity_bytes, block_bytes(disk), Kind::Read, seed)
     };
     let sites: Vec<Site> = (SEED..).zip(disks).map(site).collect();
-    let measured = measure(profile, &sites, UNIT_BYTES, SEED);
+    let measured = measure(profile, &sites, UNIT_BYTES, depth.min(profile.queue_depth), SEED);
     let times = |unit_ns, seek| ServiceTimes { unit_ns, request: Nanos::ZERO, seek };
     let capacity = Capacity {
         greatest: times(measured.unit_ns_max, measured.seek_max),
@@ -143,7 +144,7 @@ mod tests {
     fn judged(scheduler: SchedulerName, disks: &[DiskSettings]) -> Result<(), String> {
         let profile = model(None, true).unwrap();
         let disks: Vec<&DiskSettings> = disks.iter().collect();
-        judge("sda", scheduler, &profile, &disks).map_err(|error| error.to_string())
+        judge("sda", (scheduler, 1), &profile, &disks).map_err(|error| error.to_string())
     }
 
     /// Of the scene of Rocha and Bona: what HTBS keeps and pClock, who seeks with each request, does not.
@@ -176,6 +177,25 @@ mod tests {
         (other.terms.rate_bytes_per_second, other.terms.request_bytes) = (None, 4096);
         let why = judged(SchedulerName::Pclock, &[promised, other]).unwrap_err();
         assert!(why.contains("doubtful"), "{why}");
+    }
+
+    /// An SSD does ten times as much with all the requests that it takes as with one after the other.
+    #[test]
+    fn an_ssd_is_taken_for_what_it_does_with_all_that_it_has_at_once() {
+        let disks: Vec<DiskSettings> = (0..8)
+            .map(|number| {
+                let mut disk = disk(number, 20_000_000);
+                (disk.terms.is_random, disk.terms.request_bytes) = (true, 4096);
+                disk
+            })
+            .collect();
+        let disks: Vec<&DiskSettings> = disks.iter().collect();
+        let profile = model(None, false).unwrap();
+        let judged = |depth| judge("sdb", (SchedulerName::Htbs, depth), &profile, &disks);
+        assert!(judged(32).is_ok());
+        assert!(judged(1).unwrap_err().to_string().contains("impossible"));
+        let utilisation = super::utilisation((SchedulerName::Htbs, 32), &profile, &disks);
+        assert!((0.3..0.7).contains(&utilisation), "{utilisation}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::physical::HostDisk;
 use crate::placement;
 use crate::protection::DeviceProtection;
 use minerva_blk::{PhysicalDisk, RequestLog, TransferKind};
-use minerva_blocksched::BuildOptions;
+use minerva_blocksched::{BuildOptions, SchedulerName};
 use minerva_config::{BlkDeviceSettings, DEVICE_OTHER};
 use minerva_model::{DeviceId, DiskSettings, ServedDevice};
 use minerva_sim_device::Profile;
@@ -46,13 +46,19 @@ impl Device {
 
     /// Notes what the contracts of these disks, which are all on it, take of its time.
     pub(crate) fn reserve(&mut self, disks: &[&DiskSettings]) {
-        let utilisation = admission::utilisation(self.physical.scheduler, &self.model, disks);
+        let utilisation = admission::utilisation(self.scheduler(), &self.model, disks);
         self.protection.reserved_permille = (1e3 * utilisation).ceil().clamp(0.0, 1e3) as u32;
+    }
+
+    /// Its scheduler, and how many requests that gives it at once.
+    fn scheduler(&self) -> (SchedulerName, u32) {
+        let PhysicalDisk { scheduler, build, .. } = self.physical;
+        (scheduler, scheduler.depth(build))
     }
 
     /// Takes the contracts of all VM disks on it, or says why not.
     pub(crate) fn admit(&self, disks: &[&DiskSettings]) -> anyhow::Result<()> {
-        admission::judge(&self.physical.name, self.physical.scheduler, &self.model, disks)
+        admission::judge(&self.physical.name, self.scheduler(), &self.model, disks)
     }
 }
 

@@ -5,11 +5,15 @@
 
 use crate::cli::AdmitArguments;
 use crate::every;
+use crate::experiment::client::is_rotational;
+use crate::given::judge_htbs;
 use crate::scene::{Loaded, read_profile};
 use crate::scheduler::{HtbsArguments, Name, UNIT_BYTES};
 use crate::text::read_text;
 use anyhow::bail;
-use minerva_blocksched::{Admission, Applicant, Capacity, Cost, Feasibility, HtbsOptions, Kind, ServiceTimes, admit};
+use minerva_blocksched::{
+    Admission, Applicant, BuildOptions, Capacity, Cost, Feasibility, HtbsOptions, Kind, ServiceTimes, admit,
+};
 use minerva_model::Nanos;
 use minerva_sim_device::{JUMPS, Kind as DeviceKind, Profile, ROW, Request, Site, measure};
 use minerva_sim_workload::job::{BoundJob, FILE_BYTES_MAX, JobFile, parse};
@@ -18,6 +22,7 @@ use minerva_sim_workload::{Generator, Loop, Pattern, Plan, Source, Step};
 const COST: Cost = Cost::PerBytes(UNIT_BYTES);
 
 pub(crate) fn run(arguments: &AdmitArguments) -> anyhow::Result<()> {
+    judge_htbs(arguments.htbs, &[arguments.scheduler])?;
     let profile = read_profile(&arguments.profile)?;
     let path = arguments.job.display().to_string();
     let file: JobFile = parse(&read_text(&arguments.job, FILE_BYTES_MAX)?, &path)?;
@@ -116,7 +121,7 @@ pub(crate) fn judge(
         return None;
     }
     let background_units_max = without.iter().map(|job| block_units(&job.plan)).max().unwrap_or(0);
-    let measured = measure(profile, &sites(jobs, seed), UNIT_BYTES, seed);
+    let measured = measure(profile, &sites(jobs, seed), UNIT_BYTES, depth(profile, jobs, name), seed);
     let times = |unit_ns, seek| ServiceTimes { unit_ns, request: Nanos::ZERO, seek };
     let capacity = Capacity {
         greatest: times(measured.unit_ns_max, measured.seek_max),
@@ -128,6 +133,16 @@ pub(crate) fn judge(
         measured.filter_map(|(job, (least_ns, flush))| applicant(job, name, htbs, *least_ns, *flush)).collect();
     let admission = admit(&applicants, &capacity, discipline);
     Some(Judged { names: with.iter().map(|job| job.name.clone()).collect(), capacity, admission })
+}
+
+/// Requests that the disk has at once at most: as many as the scheduler gives it, and as the jobs have.
+fn depth(profile: &Profile, jobs: &[BoundJob], name: Name) -> u32 {
+    let of_job = |job: &BoundJob| match job.plan.when {
+        Loop::Closed { depth } => depth,
+        Loop::Open { .. } => u32::MAX,
+    };
+    let asked = jobs.iter().map(of_job).fold(0, u32::saturating_add);
+    name.depth(BuildOptions::for_disk(is_rotational(profile), profile.queue_depth)).min(asked)
 }
 
 fn block_units(plan: &Plan) -> u64 {

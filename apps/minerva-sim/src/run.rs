@@ -2,12 +2,14 @@
 
 use crate::cells::{TENANT_HEADS, promise_text, tenant_rows};
 use crate::cli::{CompareArguments, RunArguments, Scene};
+use crate::given::Given;
 use crate::output::{megabytes, print_table};
 use crate::scene::{Loaded, Prepared, load};
 use crate::scheduler::{Name, is_steered};
 use crate::{admit, progress, replay, report};
 use anyhow::bail;
 use indicatif::ProgressBar;
+use minerva_blocksched::Promise;
 use minerva_model::Nanos;
 use minerva_sim_workload::trace::Replayed;
 use minerva_sim_world::{Report, sweep};
@@ -16,12 +18,13 @@ use std::sync::{Arc, Mutex};
 /// Virtual time between two moves of the progress bar.
 const STEP: Nanos = Nanos::SECOND;
 
-pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &RunArguments, given: &Given) -> anyhow::Result<()> {
     let scene = &arguments.scene;
+    given.judge_scene(scene, &[arguments.scheduler])?;
     scene.report.as_deref().map_or(Ok(()), report::judge_path)?;
     let loaded = load(scene)?;
     admit::warn(&loaded, arguments.scheduler, scene.htbs, scene.seed);
-    warn_of_engine(scene, &[arguments.scheduler]);
+    warn(&loaded, scene, &[arguments.scheduler]);
     let bar = progress::count("virtual seconds", seconds(&loaded, scene));
     let Simulated { report, replayed } = simulate(&loaded, scene, arguments.scheduler, &bar)?;
     bar.finish_and_clear();
@@ -35,14 +38,15 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     finish(scene, &loaded, &[report], &[depth])
 }
 
-pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<()> {
+pub(crate) fn compare(arguments: &CompareArguments, given: &Given) -> anyhow::Result<()> {
     let scene = &arguments.scene;
+    given.judge_scene(scene, &arguments.schedulers)?;
     scene.report.as_deref().map_or(Ok(()), report::judge_path)?;
     let loaded = load(scene)?;
     if arguments.schedulers.len() > 1 && loaded.is_read_once(scene) {
         bail!("{} is not a file, and every scheduler reads the trace again; give a file", scene.job.display());
     }
-    warn_of_engine(scene, &arguments.schedulers);
+    warn(&loaded, scene, &arguments.schedulers);
     let threads = if arguments.threads == 0 { crate::threads::threads() } else { arguments.threads };
     let count = arguments.schedulers.len() as u64;
     let bar = progress::count("virtual seconds", seconds(&loaded, scene).map(|seconds| seconds * count));
@@ -81,8 +85,11 @@ fn json(
     Ok(value)
 }
 
-/// Says under which schedulers the engine's weights would do nothing.
-fn warn_of_engine(scene: &Scene, names: &[Name]) {
+/// Says under which schedulers the engine's weights would do nothing, and which priorities nobody is compared by.
+fn warn(loaded: &Loaded, scene: &Scene, names: &[Name]) {
+    if names.iter().any(|name| name.keeps(Promise::GroupWeights)) {
+        loaded.lone_priorities().iter().for_each(|problem| eprintln!("{problem}"));
+    }
     let deaf: Vec<&str> = names.iter().filter(|name| !is_steered(**name)).map(|name| name.as_str()).collect();
     if scene.engine && !deaf.is_empty() {
         eprintln!("--engine steers bfq's weights and changes nothing under {}", deaf.join(", "));

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use minerva_blocksched::{BuildOptions, FlowParameters};
 use minerva_model::{EngineConfig, Level, Nanos};
 use minerva_sim_device::{Profile, profile_names};
-use minerva_sim_workload::job::{Amount, BoundJob, BoundTenant, FILE_BYTES_MAX, JobFile, parse};
+use minerva_sim_workload::job::{Amount, BoundJob, BoundTenant, FILE_BYTES_MAX, JobFile, Problem, parse};
 use minerva_sim_workload::trace::Replayed;
 use minerva_sim_world::{
     EngineSetup, Faulty, GuestSetup, OutlookSource, ProcessSetup, Promise, TenantSetup, World, WorldSetup,
@@ -33,7 +33,7 @@ pub(crate) struct Loaded {
 }
 
 enum What {
-    Jobs { tenants: Vec<BoundTenant>, jobs: Vec<BoundJob> },
+    Jobs { tenants: Vec<BoundTenant>, jobs: Vec<BoundJob>, lone_priorities: Vec<Problem> },
     Trace(TraceCast),
 }
 
@@ -60,13 +60,14 @@ pub(crate) fn load(scene: &Scene) -> anyhow::Result<Loaded> {
     let path = scene.job.display().to_string();
     let text = read_text(&scene.job, FILE_BYTES_MAX)?;
     let file: JobFile = parse(&text, &path)?;
-    for ignored in file.ignored() {
+    let levels = if scene.engine { Vec::new() } else { file.levels() };
+    for ignored in file.ignored().iter().chain(&levels) {
         eprintln!("{ignored}");
     }
     file.judge_guest_schedulers(Name::ALL.iter().map(|name| name.as_str()))?;
     file.judge_guest_keys(|guest, key| guest.parse().is_ok_and(|guest| keeps(guest, key)))?;
     let jobs = file.bind(profile.capacity_bytes, scene.seed)?;
-    Ok(Loaded { profile, what: What::Jobs { tenants: file.tenants(), jobs } })
+    Ok(Loaded { profile, what: What::Jobs { tenants: file.tenants(), jobs, lone_priorities: file.lone_priorities() } })
 }
 
 fn until(scene: &Scene, most_s: f64) -> Nanos {
@@ -78,7 +79,7 @@ fn is_read_once(path: &Path) -> bool {
     path == Path::new("-") || path.metadata().is_ok_and(|is| !is.is_file())
 }
 
-fn is_job_file(path: &Path) -> bool {
+pub(crate) fn is_job_file(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("fio" | "ini" | "job"))
 }
@@ -103,6 +104,14 @@ impl Loaded {
     pub(crate) fn jobs(&self) -> &[BoundJob] {
         match &self.what {
             What::Jobs { jobs, .. } => jobs,
+            What::Trace(_) => &[],
+        }
+    }
+
+    /// Priorities that change nothing where groups come first.
+    pub(crate) fn lone_priorities(&self) -> &[Problem] {
+        match &self.what {
+            What::Jobs { lone_priorities, .. } => lone_priorities,
             What::Trace(_) => &[],
         }
     }
@@ -165,7 +174,7 @@ impl Loaded {
             false => Box::new(Faulty::new(device, scene.fault.clone())),
         };
         let (tenants, processes, replayed) = match &self.what {
-            What::Jobs { tenants, jobs } => {
+            What::Jobs { tenants, jobs, .. } => {
                 let tenants: Result<Vec<_>, _> = tenants.iter().map(|tenant| self.tenant(tenant)).collect();
                 (tenants?, jobs.iter().map(|job| process(job, name)).collect(), None)
             }

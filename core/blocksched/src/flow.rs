@@ -57,7 +57,7 @@ pub struct FlowParameters {
     pub group: GroupId,
     /// I/O class (deadline, CFQ, BFQ).
     pub class: Class,
-    /// Best-effort level, 0 highest to 7 (CFQ).
+    /// Best-effort level, 0 highest to 7 (CFQ, BFQ).
     pub level: u8,
     /// Guarantee (pClock, HTBS).
     pub contract: Option<Contract>,

@@ -100,6 +100,10 @@ impl Load {
             };
             self.scheduler.set_flow(self.now, FlowId(flow), parameters);
             (0..QUEUED_MAX).for_each(|_| self.add(flow));
+            // A contract comes, another goes, a third changes while requests are queued.
+            let changed = Contract { rate_per_second: 1.0 + f64::from(flow), ..contract };
+            let contract = (flow % 3 == 0).then_some(changed);
+            self.scheduler.set_flow(self.now, FlowId(flow), FlowParameters { contract, ..parameters });
         }
         while self.scheduler.queued() > 0 || !self.at_device.is_empty() {
             if self.at_device.len() == DEPTH {

@@ -278,3 +278,72 @@ proptest! {
         }
     }
 }
+
+/// The units that two flows of CFQ, each in a group of its own, were served in ten seconds from `from` on.
+fn cfq_shares(greedy: &[Greedy], arrivals: &[Arrival], from: Nanos) -> [f64; 2] {
+    let mut cfq = Cfq::new(CfqOptions::default());
+    for flow in 0..2 {
+        let parameters = FlowParameters { group: GroupId(flow), ..FlowParameters::default() };
+        cfq.set_flow(Nanos::ZERO, FlowId(flow), parameters);
+    }
+    let until = from + Nanos::from_secs(10);
+    let served = Server::new(&mut cfq, TIMES, greedy).run(arrivals, until, &mut ());
+    [0, 1].map(|flow| {
+        let own = served.iter().filter(|one| one.request.flow == FlowId(flow) && one.done > from && one.done <= until);
+        own.map(|one| f64::from(one.request.length_bytes / UNIT_BYTES)).sum()
+    })
+}
+
+/// Many requests of these flows, all at once.
+fn crowd(at: Nanos, flows: &[u32]) -> Vec<Arrival> {
+    let one = |number: usize| Arrival { at, flow: flows[number % flows.len()], units: 16 };
+    (0..flows.len() * 2000).map(one).collect()
+}
+
+fn is_half(shares: [f64; 2]) -> bool {
+    (0.4..0.6).contains(&(shares[0] / (shares[0] + shares[1])))
+}
+
+#[test]
+fn a_group_that_comes_to_cfq_starts_where_the_one_in_service_is() {
+    let greedy = [Greedy { flow: 0, units: 16, outstanding: 1 }];
+    let from = Nanos::from_secs(60);
+    let shares = cfq_shares(&greedy, &crowd(from, &[1]), from);
+    assert!(is_half(shares), "{shares:?}");
+}
+
+#[test]
+fn cfq_charges_nobody_for_a_disk_that_nobody_wanted() {
+    let from = Nanos::from_secs(60);
+    let first = |flow| Arrival { at: Nanos::ZERO, flow, units: 16 };
+    for (flow, order) in [(0, [1, 0]), (1, [1, 0]), (0, [0, 1])] {
+        let arrivals = [vec![first(flow)], crowd(from, &order)].concat();
+        let shares = cfq_shares(&[], &arrivals, from);
+        assert!(is_half(shares), "flow {flow} came first, then {order:?}: {shares:?}");
+    }
+}
+
+/// One that was alone for long owes nothing to one that comes when it has gone.
+#[test]
+fn a_group_that_comes_to_an_idle_disk_of_cfq_starts_where_the_last_one_was() {
+    let busy: Vec<Arrival> = (0..5000).map(|at| Arrival { at: Nanos::from_millis(at), flow: 0, units: 1 }).collect();
+    let from = Nanos::from_secs(10);
+    let arrivals = [busy, crowd(from, &[1, 0])].concat();
+    let shares = cfq_shares(&[], &arrivals, from);
+    assert!(is_half(shares), "{shares:?}");
+}
+
+#[test]
+fn levels_are_weights_within_a_group_of_bfq() {
+    let budget_bytes_max = Some(u64::from(BUDGET_UNITS * UNIT_BYTES));
+    let mut bfq = Bfq::new(BfqOptions { budget_bytes_max, slice_idle: Nanos::ZERO, ..BfqOptions::default() });
+    for (flow, level) in [(0, 0), (1, 4), (2, 7)] {
+        bfq.set_flow(Nanos::ZERO, FlowId(flow), FlowParameters { level, ..FlowParameters::default() });
+    }
+    let greedy = [0, 1, 2].map(|flow| Greedy { flow, units: 16, outstanding: 4 });
+    let served = Server::new(&mut bfq, TIMES, &greedy).run(&[], Nanos::from_secs(120), &mut ());
+    let count = |flow| served.iter().filter(|one| one.request.flow == FlowId(flow)).count() as f64;
+    // (8 - level) x 10.
+    assert!((1.8..2.2).contains(&(count(0) / count(1))), "{} and {}", count(0), count(1));
+    assert!((3.5..4.5).contains(&(count(1) / count(2))), "{} and {}", count(1), count(2));
+}

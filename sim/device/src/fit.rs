@@ -1,7 +1,7 @@
 //! Parameters of an SSD from a fio run.
 //!
-//! Give fio one job per point, `--output-format=json`, `direct=1`, `group_reporting` where `numjobs` is above 1: random
-//! and sequential reads and writes of a few block sizes at a few depths. The fit changes channels, page times, command
+//! Give fio one job per point, `--output-format=json`, `direct=1`, with `group_reporting` or not where `numjobs` is above 1:
+//! random and sequential reads and writes of a few block sizes at a few depths. The fit changes channels, page times, command
 //! time and cable of a profile until the model's requests a second are nearest to fio's, point by point on a logarithmic
 //! scale. It walks to the best neighbour with shrinking steps: slow next to a closed form, but it needs none, it is
 //! deterministic, and a point that the model cannot meet shows in [`SsdFit::points`]. Stalls are left as they were: means
@@ -191,17 +191,31 @@ fn parse_points(text: &str) -> Result<Vec<FitPoint>, FitError> {
     let above = text[..start].lines().count();
     let output: Value = serde_json::from_str(&text[start..])
         .map_err(|source| FitError::Json { line: above + source.line(), source })?;
-    let mut points = Vec::new();
+    let mut jobs = Vec::<(FitPoint, [u64; 2])>::new();
     for job in output["jobs"].as_array().into_iter().flatten() {
-        points.extend(parse_job(job, &output["global options"])?);
+        let Some((point, processes)) = parse_job(job, &output["global options"])? else { continue };
+        // Without `group_reporting` each process has an entry, one after the other.
+        match jobs.last_mut() {
+            Some((sum, [entries, _])) if processes > 1 && *entries < processes && sum.job == point.job => {
+                sum.measured_iops += point.measured_iops;
+                *entries += 1;
+            }
+            _ => jobs.push((point, [1, processes])),
+        }
     }
-    if points.is_empty() {
+    if jobs.is_empty() {
         return Err(FitError::Job { job: "*".to_owned(), message: "no job reads or writes".to_owned() });
     }
-    Ok(points)
+    let whole = |(point, [entries, processes]): (FitPoint, [u64; 2])| {
+        let message = || format!("it has {entries} entries of {processes} processes; give fio `group_reporting`");
+        let is_whole = entries == 1 || entries == processes;
+        if is_whole { Ok(point) } else { Err(FitError::Job { job: point.job.clone(), message: message() }) }
+    };
+    jobs.into_iter().map(whole).collect()
 }
 
-fn parse_job(job: &Value, global: &Value) -> Result<Option<FitPoint>, FitError> {
+/// A job's point, or that of one of its processes, and how many of them there are.
+fn parse_job(job: &Value, global: &Value) -> Result<Option<(FitPoint, u64)>, FitError> {
     let name = job["jobname"].as_str().unwrap_or("?").to_owned();
     let options = &job["job options"];
     let option = |key: &str| options[key].as_str().or_else(|| global[key].as_str());
@@ -218,7 +232,8 @@ fn parse_job(job: &Value, global: &Value) -> Result<Option<FitPoint>, FitError> 
         bytes_of(text).filter(|number| *number > 0).ok_or_else(|| fault(format!("`{key}={text}` is not a size")))
     };
     let block_bytes = number("bs", option("blocksize").unwrap_or("4k"))?;
-    let depth = number("iodepth", "1")?.saturating_mul(number("numjobs", "1")?);
+    let processes = number("numjobs", "1")?;
+    let depth = number("iodepth", "1")?.saturating_mul(processes);
     if block_bytes > 1 << 30 || depth > 4096 {
         return Err(fault(format!("{block_bytes} bytes a request at depth {depth} is out of range")));
     }
@@ -226,7 +241,8 @@ fn parse_job(job: &Value, global: &Value) -> Result<Option<FitPoint>, FitError> 
     let measured_iops = job[side]["iops"].as_f64().filter(|iops| *iops > 0.0);
     let measured_iops = measured_iops.ok_or_else(|| fault(format!("it has no `{side}.iops`")))?;
     let (block_bytes, depth) = (block_bytes as u32, depth as u32);
-    Ok(Some(FitPoint { job: name, kind, random, block_bytes, depth, measured_iops, modelled_iops: 0.0 }))
+    let point = FitPoint { job: name, kind, random, block_bytes, depth, measured_iops, modelled_iops: 0.0 };
+    Ok(Some((point, processes)))
 }
 
 /// fio's sizes: a number and perhaps k, m or g, powers of 1024.
@@ -289,6 +305,26 @@ mod tests {
         assert_eq!(fit.profile.problem(), None);
         let Media::Ssd(fitted) = &fit.profile.media else { unreachable!() };
         assert!(fitted.collection.is_some(), "stalls stay as they were");
+    }
+
+    #[test]
+    fn processes_with_entries_of_their_own_are_one_point() {
+        let run = |entries: &[f64]| {
+            let entry = |iops: &f64| {
+                format!(
+                    r#"{{"jobname":"four","job options":{{"rw":"randread","iodepth":"2","numjobs":"4"}},"read":{{"iops":{iops}}}}}"#
+                )
+            };
+            let text = format!("{{\"jobs\":[{}]}}", entries.iter().map(entry).collect::<Vec<_>>().join(","));
+            let points = parse_points(&text).map_err(|error| error.to_string())?;
+            Ok::<_, String>(points.iter().map(|point| (point.depth, point.measured_iops)).collect::<Vec<_>>())
+        };
+        assert_eq!(run(&[100.0, 200.0, 300.0, 400.0]), Ok(vec![(8, 1000.0)]));
+        assert_eq!(run(&[1000.0]), Ok(vec![(8, 1000.0)]), "with group_reporting");
+        assert_eq!(
+            run(&[100.0, 200.0]).unwrap_err(),
+            "fio job `four`: it has 2 entries of 4 processes; give fio `group_reporting`"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How long a disk takes where it is used, as an admission test of contracts wants to know it: what a unit costs in a row, and what a
-//! jump from one place to another adds.
+//! jump from one place to another adds. One request at a time tells how long somebody waits for one; as many as a scheduler gives the disk
+//! tell how much it does in all.
 
 use crate::device::{DeviceModel, Kind, Request};
 use crate::profile::Profile;
@@ -27,15 +28,15 @@ pub struct Site {
 /// What was measured. A unit is as many bytes as [`measure`] was told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServiceTimesMeasured {
-    /// Nanoseconds a unit in a row, on average.
+    /// Nanoseconds a unit in a row, on average, with as many requests under way as were asked for.
     pub unit_ns_mean: f64,
-    /// The same, where it is slowest.
+    /// The same where it is slowest, one request at a time.
     pub unit_ns_max: f64,
-    /// What a jump adds, on average.
+    /// What a jump adds, on average, with as many requests under way as were asked for.
     pub seek_mean: Nanos,
-    /// The longest.
+    /// The longest, one request at a time.
     pub seek_max: Nanos,
-    /// What a unit of each site takes at least, in nanoseconds: in a row, where the disk is fastest.
+    /// What a unit of each site takes at least, in nanoseconds, where the disk is fastest: in a row or, where that is faster, not.
     pub unit_ns_least: Vec<f64>,
     /// How long it takes to make a write of each site durable; zero for those that never ask for it.
     pub flushes: Vec<Nanos>,
@@ -59,16 +60,40 @@ impl Site {
     }
 }
 
-/// Measures a disk where these flows use it, in units of `unit_bytes`.
-pub fn measure(profile: &Profile, sites: &[Site], unit_bytes: u32, seed: u64) -> ServiceTimesMeasured {
-    let mut disk = Clocked { device: profile.build(None, seed), now: Nanos::ZERO };
+/// Measures a disk where these flows use it, in units of `unit_bytes`, with up to `depth` requests under way.
+pub fn measure(profile: &Profile, sites: &[Site], unit_bytes: u32, depth: u32, seed: u64) -> ServiceTimesMeasured {
+    let one_by_one = measure_one_by_one(profile, sites, unit_bytes, seed);
+    if depth <= 1 || sites.is_empty() {
+        return one_by_one;
+    }
+    let depth = depth as usize;
+    let mut disk = Clocked::new(profile, seed);
+    let of_unit = |site: &Site, each_ns: f64| each_ns / site.units(unit_bytes) as f64;
+    let in_rows = sites.iter().map(|site| site.rows.each_ref().map(|row| of_unit(site, disk.each_ns(row, depth))));
+    let in_rows: Vec<[f64; 2]> = in_rows.collect();
+    let jumping = sites.iter().map(|site| of_unit(site, disk.each_ns(&site.jumps, depth)));
+    let jumping: Vec<f64> = jumping.collect();
+    // From each site to each other one, as the scheduler changes between them.
+    let jumps = (0..JUMPS as usize).flat_map(|jump| sites.iter().filter_map(move |site| site.jumps.get(jump)));
+    let jumps: Vec<Request> = jumps.copied().collect();
+    let count = sites.len() as f64;
+    let row_ns = in_rows.iter().map(|[start, end]| f64::midpoint(*start, *end));
+    let request_ns: f64 = row_ns.clone().zip(sites).map(|(ns, site)| ns * site.units(unit_bytes) as f64).sum();
+    let seek_ns = (disk.each_ns(&jumps, depth) - request_ns / count).max(0.0);
+    let fastest =
+        |((least, [start, end]), jumping): ((&f64, &[f64; 2]), &f64)| least.min(*start).min(*end).min(*jumping);
+    ServiceTimesMeasured {
+        unit_ns_mean: row_ns.sum::<f64>() / count,
+        seek_mean: Nanos(seek_ns as u64),
+        unit_ns_least: one_by_one.unit_ns_least.iter().zip(&in_rows).zip(&jumping).map(fastest).collect(),
+        ..one_by_one
+    }
+}
+
+fn measure_one_by_one(profile: &Profile, sites: &[Site], unit_bytes: u32, seed: u64) -> ServiceTimesMeasured {
+    let mut disk = Clocked::new(profile, seed);
     let [starts, ends] = [0, 1].map(|end| {
-        let row_ns = |site: &Site| {
-            let mut took = site.rows[end].iter().map(|request| disk.serve(*request).0);
-            // The first is where the arm has to go.
-            took.next();
-            took.sum::<u64>() as f64 / (ROW * site.units(unit_bytes)) as f64
-        };
+        let row_ns = |site: &Site| disk.each_ns(&site.rows[end], 1) / site.units(unit_bytes) as f64;
         sites.iter().map(row_ns).collect::<Vec<f64>>()
     });
     let rows: Vec<f64> = starts.iter().zip(&ends).map(|(start, end)| f64::midpoint(*start, *end)).collect();
@@ -100,6 +125,38 @@ struct Clocked {
 }
 
 impl Clocked {
+    fn new(profile: &Profile, seed: u64) -> Self {
+        Self { device: profile.build(None, seed), now: Nanos::ZERO }
+    }
+
+    /// How long each of these requests takes on average while `depth` of them are under way, which begins with the first that is done:
+    /// until then the arm has to go there.
+    fn each_ns(&mut self, requests: &[Request], depth: usize) -> f64 {
+        // Over again until each was followed by another while there were so many.
+        let mut waiting = requests.iter().cycle().take(requests.len() + depth - 1);
+        waiting.by_ref().take(depth).for_each(|request| self.device.submit(self.now, *request));
+        let (mut first, mut done) = (None, 0_u64);
+        while let Some(at) = self.device.next_completion() {
+            self.now = self.now.max(at);
+            if self.device.complete(self.now).is_none() {
+                continue;
+            }
+            match first {
+                None => first = Some(self.now),
+                Some(_) => done += 1,
+            }
+            let Some(request) = waiting.next() else { break };
+            self.device.submit(self.now, *request);
+        }
+        let took = self.now.since(first.unwrap_or(self.now));
+        // What is still under way belongs to nobody's time.
+        while let Some(at) = self.device.next_completion() {
+            self.now = self.now.max(at);
+            self.device.complete(self.now);
+        }
+        took.0 as f64 / done.max(1) as f64
+    }
+
     /// Serves a request; how long that took.
     fn serve(&mut self, request: Request) -> Nanos {
         self.device.submit(self.now, request);
@@ -130,10 +187,23 @@ mod tests {
         let disk = profile("sata7200-80g").unwrap();
         let sites: Vec<Site> =
             (0..4).map(|seed| Site::anywhere(disk.capacity_bytes, 65_536, Kind::Read, seed)).collect();
-        let measured = measure(&disk, &sites, 4096, 1);
+        let measured = measure(&disk, &sites, 4096, 1, 1);
         assert!(measured.seek_mean.0 as f64 > 10.0 * measured.unit_ns_mean, "{measured:?}");
         assert!(measured.seek_max >= measured.seek_mean && measured.unit_ns_max >= measured.unit_ns_mean);
         assert!(measured.unit_ns_least.iter().all(|least| *least <= measured.unit_ns_mean));
-        assert_eq!(measured, measure(&disk, &sites, 4096, 1), "the same again");
+        assert_eq!(measured, measure(&disk, &sites, 4096, 1, 1), "the same again");
+    }
+
+    #[test]
+    fn a_disk_that_takes_several_requests_at_once_does_more_with_them_and_each_waits_no_less() {
+        let disk = profile("sata-ssd").unwrap();
+        let sites: Vec<Site> = (0..4).map(|seed| Site::anywhere(disk.capacity_bytes, 4096, Kind::Read, seed)).collect();
+        let [alone, together] = [1, 32].map(|depth| measure(&disk, &sites, 4096, depth, 1));
+        assert_eq!((together.unit_ns_max, together.seek_max), (alone.unit_ns_max, alone.seek_max));
+        for (least, alone) in together.unit_ns_least.iter().zip(&alone.unit_ns_least) {
+            assert!(8.0 * least < *alone, "{least} and {alone}");
+        }
+        let mean_ns = |measured: &super::ServiceTimesMeasured| measured.unit_ns_mean + measured.seek_mean.0 as f64;
+        assert!(5.0 * mean_ns(&together) < mean_ns(&alone), "{together:?} and {alone:?}");
     }
 }

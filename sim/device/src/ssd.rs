@@ -31,7 +31,8 @@ pub(crate) struct Ssd {
     capacity_bytes: u64,
     queue_depth: u32,
     ssd: SsdProfile,
-    interface_bytes_per_us: f64,
+    /// To the host, and from it.
+    interface_bytes_per_us: [f64; 2],
     times: [Times; 4],
     command_ns: u64,
     random: Random,
@@ -54,7 +55,10 @@ impl Ssd {
             capacity_bytes: sectors * SECTOR_BYTES,
             queue_depth: profile.queue_depth,
             ssd: ssd.clone(),
-            interface_bytes_per_us: profile.interface_mb_per_s,
+            interface_bytes_per_us: [
+                profile.interface_mb_per_s,
+                profile.interface_write_mb_per_s.unwrap_or(profile.interface_mb_per_s),
+            ],
             times: [ssd.read, ssd.write, ssd.flush, ssd.discard].map(Times::new),
             command_ns: (ssd.command_us * 1e3).round() as u64,
             random: Random::new(seed),
@@ -117,13 +121,13 @@ impl Ssd {
     }
 
     /// Moves `bytes` over the cable, which carries one request at a time, from `at_ns` on.
-    fn interface(&mut self, at_ns: u64, bytes: u64) -> u64 {
-        self.interface_free_ns = self.interface_free_ns.max(at_ns) + self.cable_ns(bytes);
+    fn interface(&mut self, at_ns: u64, bytes: u64, is_write: bool) -> u64 {
+        self.interface_free_ns = self.interface_free_ns.max(at_ns) + self.cable_ns(bytes, is_write);
         self.interface_free_ns
     }
 
-    fn cable_ns(&self, bytes: u64) -> u64 {
-        (bytes as f64 / self.interface_bytes_per_us * 1e3) as u64
+    fn cable_ns(&self, bytes: u64, is_write: bool) -> u64 {
+        (bytes as f64 / self.interface_bytes_per_us[usize::from(is_write)] * 1e3) as u64
     }
 }
 
@@ -148,13 +152,13 @@ impl DeviceModel for Ssd {
                 self.statistics.read_bytes += bytes;
                 // The cable carries the first stripe while the channels fetch the rest.
                 let (first_ns, fetched_ns) = self.stripes(started_ns, first_byte, bytes, read);
-                let last_ns = fetched_ns + self.cable_ns(bytes.min(u64::from(self.ssd.stripe_bytes)));
-                self.interface(first_ns, bytes).max(last_ns)
+                let last_ns = fetched_ns + self.cable_ns(bytes.min(u64::from(self.ssd.stripe_bytes)), false);
+                self.interface(first_ns, bytes, false).max(last_ns)
             }
             Kind::Write => {
                 self.statistics.writes += 1;
                 self.statistics.write_bytes += bytes;
-                let received_ns = self.interface(started_ns, bytes);
+                let received_ns = self.interface(started_ns, bytes, true);
                 self.collect(received_ns, bytes);
                 let (_, done_ns) = self.stripes(received_ns, first_byte, bytes, write);
                 self.writes_done_ns = self.writes_done_ns.max(done_ns);

@@ -255,3 +255,17 @@ fn a_table_curve_serves_a_linear_layout() {
     assert_eq!(profile.problem(), None);
     assert!(random_reads_per_second(&profile, 1, 500) > 50.0);
 }
+
+#[test]
+fn an_ssds_cable_may_be_slower_for_writes_than_for_reads() {
+    let mut ssd = profile("sata-ssd").expect("built in");
+    if let Media::Ssd(flash) = &mut ssd.media {
+        flash.collection = None;
+    }
+    let rate = |ssd: &Profile, kind| sequential_mb_per_s(ssd, kind, 0, 1 << 20);
+    let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| rate(&ssd, kind));
+    ssd.interface_write_mb_per_s = Some(20.0);
+    assert!((rate(&ssd, Kind::Read) - reads).abs() < 0.001 * reads);
+    let slow = rate(&ssd, Kind::Write);
+    assert!((15.0..20.0).contains(&slow), "{slow} MB/s, {writes} by the faster cable");
+}

@@ -19,12 +19,26 @@ pub struct Fault {
 pub struct Faulty {
     inner: Box<dyn DeviceModel>,
     faults: Vec<Fault>,
+    /// Requests that it has.
+    under_way: u32,
+    /// For how long it had one, up to `seen`. The model counts in its own time, in which a slow disk has little to do.
+    busy: Nanos,
+    seen: Nanos,
 }
 
 impl Faulty {
     /// `inner` with these faults. While several last the slowest of them rules; one that ends before it starts is none.
     pub fn new(inner: Box<dyn DeviceModel>, faults: Vec<Fault>) -> Self {
-        Self { inner, faults: apart(&faults) }
+        let faults = apart(&faults);
+        Self { inner, faults, under_way: 0, busy: Nanos::ZERO, seen: Nanos::ZERO }
+    }
+
+    /// Counts the time until `now`.
+    fn pass(&mut self, now: Nanos) {
+        if self.under_way > 0 {
+            self.busy += now.since(self.seen);
+        }
+        self.seen = self.seen.max(now);
     }
 
     /// The disk's own time at an instant.
@@ -88,6 +102,8 @@ impl DeviceModel for Faulty {
     }
 
     fn submit(&mut self, now: Nanos, request: Request) {
+        self.pass(now);
+        self.under_way += 1;
         self.inner.submit(self.own_time(now), request);
     }
 
@@ -96,12 +112,15 @@ impl DeviceModel for Faulty {
     }
 
     fn complete(&mut self, now: Nanos) -> Option<Completion> {
-        let done = self.inner.complete(self.own_time(now))?;
-        Some(Completion { at: self.instant(done.at), ..done })
+        let done = self.inner.complete(self.own_time(now));
+        let done = done.map(|done| Completion { at: self.instant(done.at), ..done });
+        self.pass(done.map_or(now, |done| done.at));
+        self.under_way -= u32::from(done.is_some());
+        done
     }
 
     fn statistics(&self) -> Statistics {
-        self.inner.statistics()
+        Statistics { busy_time: self.busy, ..self.inner.statistics() }
     }
 }
 
@@ -129,6 +148,29 @@ mod tests {
         assert_eq!(took(vec![Fault { from: Nanos(0), until: all_day, slower: Some(3) }]).abs_diff(3 * healthy) / 4, 0);
         let stall = Fault { from: Nanos(2000), until: Nanos(2000) + Nanos::from_millis(5), slower: None };
         assert_eq!(took(vec![stall]), healthy + 5_000_000);
+    }
+
+    #[test]
+    fn a_slow_disk_that_always_has_a_request_is_busy_all_the_time() {
+        use minerva_sim_device::DeviceModel;
+        let busy_s = |pause: Nanos, slower| {
+            let until = Nanos::from_secs(10);
+            let mut device = faulty(vec![Fault { from: Nanos::ZERO, until, slower }]);
+            let mut now = Nanos::ZERO;
+            while now < until {
+                device.submit(now, Request { tag: 0, kind: Kind::Read, offset_bytes: 0, length_bytes: 4096 });
+                now = device.next_completion().expect("one is under way");
+                // The caller looks when it has something else to do.
+                now += pause;
+                assert!(device.complete(now).is_some());
+            }
+            device.statistics().busy_time.as_secs_f64()
+        };
+        assert!((9.9..10.1).contains(&busy_s(Nanos::ZERO, Some(4))));
+        assert!((9.9..10.1).contains(&busy_s(Nanos::ZERO, Some(1))));
+        // 416 us of work and as much of rest.
+        let half = busy_s(Nanos::from_micros(430), Some(4));
+        assert!((4.5..5.5).contains(&half), "{half}");
     }
 
     #[test]

@@ -43,8 +43,10 @@ pub(crate) enum Stack {
     Passed(Name),
     /// The same, the Tag Scheduler with these options.
     Tagged(TagOptions),
-    /// CFQ in the guests and on the host, which knows only the VMs, by these weights.
+    /// CFQ in the guests, by the processes' priorities, and on the host, which knows only the VMs, by these weights.
     CfqOverCfq([u32; 3]),
+    /// The same without any priority, as in the paper's Fig. 8.
+    PlainCfqOverCfq,
 }
 
 impl Stack {
@@ -52,7 +54,7 @@ impl Stack {
         match self {
             Self::Passed(name) => name.build(BuildOptions::for_disk(rotational, 1)),
             Self::Tagged(options) => Box::new(Tag::new(options)),
-            Self::CfqOverCfq(_) => Name::Cfq.build(BuildOptions::for_disk(rotational, 1)),
+            Self::CfqOverCfq(_) | Self::PlainCfqOverCfq => Name::Cfq.build(BuildOptions::for_disk(rotational, 1)),
         }
     }
 }
@@ -79,10 +81,10 @@ pub(crate) fn run(
     let vms = streams.iter().map(|stream| stream.vm + 1).max().unwrap_or(1);
     let tenants = (0..vms).map(|vm| {
         let parameters = FlowParameters { group: GroupId(vm as u32), ..FlowParameters::default() };
+        let cfq = || Name::Cfq.build(BuildOptions::for_disk(is_rotational(profile), 1));
         let (weight, scheduler, passes_streams): (_, Box<dyn Scheduler>, _) = match stack {
-            Stack::CfqOverCfq(weights) => {
-                (weights[vm.min(2)], Name::Cfq.build(BuildOptions::for_disk(is_rotational(profile), 1)), false)
-            }
+            Stack::CfqOverCfq(weights) => (weights[vm.min(2)], cfq(), false),
+            Stack::PlainCfqOverCfq => (500, cfq(), false),
             Stack::Passed(_) | Stack::Tagged(_) => (100, Box::new(Noop::new()), true),
         };
         TenantSetup {
@@ -104,7 +106,10 @@ pub(crate) fn run(
             ..Plan::default()
         };
         // CFQ has eight levels, 0 the best.
-        let level = 7 - (stream.priority / 2).min(7);
+        let level = match stack {
+            Stack::PlainCfqOverCfq => FlowParameters::default().level,
+            _ => 7 - (stream.priority / 2).min(7),
+        };
         ProcessSetup {
             name: format!("VM {} p{}", stream.vm + 1, stream.priority),
             tenant: stream.vm,

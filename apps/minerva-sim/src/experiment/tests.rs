@@ -100,3 +100,15 @@ fn every_option_of_htbs_shows_in_its_scene() {
         }
     }
 }
+
+/// The paper assigned none there.
+#[test]
+fn cfq_has_no_priorities_in_fig_8_of_bai_and_huang() {
+    let ssd = profile("sata-ssd").expect("built in");
+    let (streams, until) = (tag::fig8(), Nanos::from_secs(5));
+    let report = tag::run(&ssd, tag::Stack::PlainCfqOverCfq, &streams, 100, 1, until);
+    for vm in report.processes.chunks(2) {
+        let ratio = vm[0].bytes as f64 / vm[1].bytes as f64;
+        assert!((0.8..1.25).contains(&ratio), "{} and {}: {ratio}", vm[0].name, vm[1].name);
+    }
+}

@@ -3,6 +3,7 @@
 use super::{Beside, print_beside};
 use crate::experiment::makespan::{Arm, HETEROGENEOUS, HOMOGENEOUS, Job, SHORT, alone, drawn, optimum, run};
 use crate::figure::built_in;
+use crate::median::median;
 use crate::output::print_table;
 use crate::threads::threads;
 use minerva_sim_device::Profile;
@@ -98,10 +99,9 @@ fn drawn_mixes(profile: &Profile, seed: u64, runs: u64) {
         &["seed", "jobs, GB", "mean, equal weights", "with sizes", "optimum", "gain", "makespan", "latest job"],
         &rows,
     );
-    gains.sort_unstable_by(f64::total_cmp);
     println!(
         "median gain {:.0} % of what the optimum gains; latest job: how much later a job is done than with equal weights\n",
-        gains.get(gains.len() / 2).copied().unwrap_or(f64::NAN)
+        median(gains)
     );
 }
 

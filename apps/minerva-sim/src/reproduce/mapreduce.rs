@@ -3,6 +3,7 @@
 use super::{Beside, print_beside};
 use crate::experiment::arm::Arm;
 use crate::experiment::mapreduce::{Cluster, Dealing, Outcome, run};
+use crate::median::median;
 use crate::output::{Line, print_table};
 use crate::report::Page;
 use crate::threads::threads;
@@ -141,12 +142,12 @@ fn sooner(run: &Run, arm: usize, of: fn(&Outcome) -> f64) -> f64 {
     100.0 * (1.0 - of(&run[arm]) / of(&run[0]))
 }
 
-/// The middle of an odd number of values, the least and the greatest.
+/// The middle, the least and the greatest.
 fn spread(values: impl Iterator<Item = f64>) -> (f64, f64, f64) {
     let mut values: Vec<f64> = values.collect();
     values.sort_unstable_by(f64::total_cmp);
     let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
-    (at(values.len() / 2), at(0), at(values.len().saturating_sub(1)))
+    (median(values.iter().copied()), at(0), at(values.len().saturating_sub(1)))
 }
 
 fn row(name: &str, all: &[Run], arm: usize) -> Vec<String> {

@@ -11,10 +11,12 @@ mod proactive;
 mod tag;
 
 use crate::cli::{Experiment, ReproduceArguments};
+use crate::given::Given;
 use crate::report::judge_path;
 use anyhow::bail;
 
-pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ReproduceArguments, given: &Given) -> anyhow::Result<()> {
+    given.judge_experiment(arguments)?;
     if let Some(path) = &arguments.report {
         if !matches!(arguments.experiment, Experiment::Proactive | Experiment::Interleave | Experiment::Mapreduce) {
             bail!("there is a report with plots for proactive, interleave and mapreduce only");

@@ -7,6 +7,7 @@ use crate::every;
 use crate::experiment::arm::Arm;
 use crate::experiment::proactive::{Conditions, Outcome, ROUNDS, Roles, run};
 use crate::figure::built_in;
+use crate::median::median;
 use crate::output::{megabytes, print_table};
 use crate::report::Page;
 use crate::threads::threads;
@@ -70,13 +71,6 @@ const fn title(roles: Roles) -> &'static str {
              nothing else does"
         }
     }
-}
-
-/// The middle of an odd number of values.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// How much sooner a job is done than in another arm, run by run: median, least and most.

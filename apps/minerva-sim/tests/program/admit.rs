@@ -106,3 +106,32 @@ fn what_it_says_to_buy_is_enough_in_every_second() {
          give it a delay below 250ms\n"
     );
 }
+
+/// An SSD with many requests under way does ten times what it does with one after the other.
+#[test]
+fn contracts_that_an_ssd_keeps_with_all_its_requests_under_way_are_not_impossible() {
+    let job = |index: usize| {
+        format!(
+            "[reader{index}]\nrw=randread\nbs=4k\nioengine=libaio\niodepth=8\noffset={index}g\nsize=1g\nruntime=4\n\
+             time_based\nminerva_contract=20MB/s,256k,200ms\n"
+        )
+    };
+    let file: String = (0..8).map(job).collect();
+    let alone = file.split_inclusive("200ms\n").next().expect("a job").replace("iodepth=8", "iodepth=1");
+    let faster = alone.replace("20MB/s", "60MB/s");
+    let directory = place(&[("eight.fio", file.as_bytes()), ("alone.fio", faster.as_bytes())]);
+    for scheduler in ["htbs", "pclock"] {
+        let ssd = ["--profile", "sata-ssd", "--scheduler", scheduler, "--json"];
+        let judged = |file: &str| sim(directory.path(), &[&["admit", file][..], &ssd].concat()).json();
+        let eight = judged("eight.fio");
+        assert_eq!(eight["feasibility"], "likely", "{eight}");
+        let utilisation = eight["utilisation"].as_f64().expect("a part");
+        assert!((0.3..0.7).contains(&utilisation), "{utilisation}");
+        assert_eq!(judged("alone.fio")["feasibility"], "impossible", "with one request at a time");
+        let ran = sim(directory.path(), &[&["run", "eight.fio"][..], &ssd].concat());
+        assert_eq!(ran.err, "");
+        for process in ran.json()["processes"].as_array().expect("processes") {
+            assert_eq!(process["promise"]["seconds_missed"], 0, "{scheduler}: {process}");
+        }
+    }
+}

@@ -4,16 +4,16 @@ use super::{Ran, fed, place, sim};
 use expect_test::{Expect, expect};
 
 /// Runs the program on a file of this name and content.
-fn on(name: &str, content: &[u8], arguments: &[&str]) -> Ran {
+pub(super) fn on(name: &str, content: &[u8], arguments: &[&str]) -> Ran {
     sim(place(&[(name, content)]).path(), arguments)
 }
 
-fn refused(name: &str, content: impl AsRef<[u8]>, expected: &Expect) {
+pub(super) fn refused(name: &str, content: impl AsRef<[u8]>, expected: &Expect) {
     expected.assert_eq(&on(name, content.as_ref(), &["run", name]).refusal());
 }
 
 /// Lines of Alibaba's format, one a millisecond.
-fn lines(count: u64) -> String {
+pub(super) fn lines(count: u64) -> String {
     (0..count).map(|n| format!("1,W,{},4096,{}\n", n * 4096, 1000 * n)).collect()
 }
 
@@ -340,60 +340,4 @@ fn files_that_are_something_else() {
         minerva-sim: cannot open the trace .: is a directory
     "#]]
     .assert_eq(&directory.refusal());
-}
-
-#[test]
-fn arguments_that_make_no_sense() {
-    let job = b"[reader]\nsize=1m\n";
-    let refusals = [
-        &["--until", "0"][..],
-        &["--until", "nan"],
-        &["--speed", "0"],
-        &["--profile", "floppy"],
-        &["--profile", "none.toml"],
-        &["--malformed-max", "101"],
-        &["--fault", "2-1x4"],
-        &["--fault", "soon"],
-        &["--report", "nowhere/out.html"],
-    ];
-    let said: String =
-        refusals.iter().map(|arguments| on("a.fio", job, &[&["run", "a.fio"], *arguments].concat()).err).collect();
-    expect![[r#"
-        minerva-sim: a run of 0 seconds is not possible: --until takes a number above 0, up to 1000000000
-        minerva-sim: a run of NaN seconds is not possible: --until takes a number above 0, up to 1000000000
-        minerva-sim: a speed of 0 is not possible: --speed takes a number above 0
-        minerva-sim: there is no disk profile `floppy`; there are sata7200-80g, sas10k-300g, sata-ssd, slow-ssd, and files that end in .toml
-        minerva-sim: failed to read none.toml: No such file or directory (os error 2)
-        error: invalid value '2-1x4' for '--fault <FAULT>': `2-1x4` ends before it starts
-
-        For more information, try '--help'.
-        error: invalid value 'soon' for '--fault <FAULT>': `soon` is not FROM-UNTILxSLOWER, such as 10-20x4
-
-        For more information, try '--help'.
-        minerva-sim: the report cannot be written to nowhere/out.html: there is no such folder; make it first
-    "#]].assert_eq(&said);
-    let guest = "[a]\nsize=1m\nminerva_tenant=vm\nminerva_guest_scheduler=fifo\n";
-    refused(
-        "a.fio",
-        guest,
-        &expect![[r#"
-            minerva-sim: a.fio:4:25: there is no scheduler `fifo`; there are noop, mq-deadline, anticipatory, cfq, bfq, sfq, pclock, htbs, htbs-original, mclock, mclock-allow, tag, tag-original
-             4 | minerva_guest_scheduler=fifo
-               |                         ^^^^
-        "#]],
-    );
-}
-
-#[test]
-fn a_trace_is_not_written_over_itself() {
-    let refused = on("t.csv", lines(9).as_bytes(), &["trace", "convert", "t.csv", "t.csv"]);
-    expect![[r#"
-        minerva-sim: t.csv is the input trace; choose another file for the output
-    "#]]
-    .assert_eq(&refused.refusal());
-    let nowhere = on("t.csv", lines(9).as_bytes(), &["trace", "convert", "t.csv", "nowhere/t.parquet"]);
-    expect![[r#"
-        minerva-sim: cannot write the trace nowhere/t.parquet: No such file or directory (os error 2)
-    "#]]
-    .assert_eq(&nowhere.refusal());
 }

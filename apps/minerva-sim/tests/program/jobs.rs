@@ -24,7 +24,6 @@ ioengine=libaio
 iodepth=4
 offset=10g
 size=1g
-prio=2
 
 [paced]
 rw=write
@@ -41,6 +40,7 @@ rwmixread=70
 offset=30g
 size=1g
 thinktime=5ms
+prio=2
 minerva_tenant=writers
 ";
 
@@ -283,11 +283,61 @@ fn processes_of_one_job_have_places_of_their_own_and_priorities_count() {
     let job = "[global]\nrw=read\nbs=64k\nruntime=5\ntime_based\nminerva_tenant=one\n[high]\nprio=0\nnumjobs=2\noffset_increment=1g\nsize=1g\n\
         [low]\nprio=7\noffset=40g\nsize=1g\n";
     let directory = place(&[("a.fio", job.as_bytes())]);
-    let report = sim(directory.path(), &["run", "a.fio", "--json", "--scheduler", "cfq"]).json();
-    let processes = report["processes"].as_array().expect("processes");
-    let names: Vec<&str> = processes.iter().filter_map(|process| process["name"].as_str()).collect();
-    assert_eq!(names, ["high.0", "high.1", "low"]);
-    assert!(number(&processes[0]["bytes"]) > 2.0 * number(&processes[2]["bytes"]), "{report}");
+    for scheduler in ["cfq", "bfq"] {
+        let ran = sim(directory.path(), &["run", "a.fio", "--json", "--scheduler", scheduler]);
+        assert_eq!(ran.err, "");
+        let report = ran.json();
+        let processes = report["processes"].as_array().expect("processes");
+        let names: Vec<&str> = processes.iter().filter_map(|process| process["name"].as_str()).collect();
+        assert_eq!(names, ["high.0", "high.1", "low"]);
+        assert!(number(&processes[0]["bytes"]) > 2.0 * number(&processes[2]["bytes"]), "{report}");
+    }
+}
+
+#[test]
+fn what_changes_nothing_in_a_run_is_said() {
+    let job = "[global]\nsize=1m\nnice=-5\n[alone]\nprio=0\nprioclass=1\nminerva_tenant_level=low\n[one]\nminerva_tenant=vm\n\
+        minerva_weight=50\n[other]\nminerva_tenant=vm\nprio=7\n";
+    let directory = place(&[("a.fio", job.as_bytes())]);
+    let said = |arguments: &[&str]| sim(directory.path(), &[&["run", "a.fio"], arguments].concat()).err;
+    expect![[r#"
+        a.fio:7:22: `minerva_tenant_level` changes nothing without --engine
+         7 | minerva_tenant_level=low
+           |                      ^^^
+        a.fio:5:6: `prio` changes nothing under bfq and cfq: job `alone` is alone in its tenant, and they share between tenants first; give jobs the same `minerva_tenant`, or the tenant a `minerva_tenant_weight`
+         5 | prio=0
+           |      ^
+        a.fio:6:11: `prioclass` changes nothing under bfq and cfq: job `alone` is alone in its tenant, and they share between tenants first; give jobs the same `minerva_tenant`, or the tenant a `minerva_tenant_weight`
+         6 | prioclass=1
+           |           ^
+        a.fio:3:6: `nice` changes nothing under bfq and cfq: job `alone` is alone in its tenant, and they share between tenants first; give jobs the same `minerva_tenant`, or the tenant a `minerva_tenant_weight`
+         3 | nice=-5
+           |      ^^
+    "#]].assert_eq(&said(&["--scheduler", "bfq"]));
+    expect![[r#"
+        --engine steers bfq's weights and changes nothing under tag
+    "#]]
+    .assert_eq(&said(&["--scheduler", "tag", "--engine"]));
+}
+
+/// fio's defaults of both.
+#[test]
+fn a_runtime_or_an_io_size_of_nothing_is_none() {
+    for key in ["runtime=0", "io_size=0", "io_size=0%"] {
+        let (process, _) = alone(&format!("size=1m\n{key}\n"), &[]);
+        assert_eq!(process["bytes"], 1 << 20, "{key}");
+    }
+    let endless = sim(place(&[("a.fio", b"[a]\nruntime=0\ntime_based\n")]).path(), &["run", "a.fio"]).refusal();
+    assert!(endless.contains("without `runtime` it would never end"), "{endless}");
+}
+
+#[test]
+fn the_engine_sees_how_busy_a_slow_disk_is() {
+    let job = "[reader]\nrw=randread\nruntime=10\ntime_based\n";
+    let directory = place(&[("a.fio", job.as_bytes())]);
+    let report = sim(directory.path(), &["run", "a.fio", "--engine", "--json", "--fault", "0-10x4"]).json();
+    let busy_s = number(&report["device"]["busy_time"]) / 1e9;
+    assert!((9.9..10.1).contains(&busy_s), "{busy_s}");
 }
 
 #[test]

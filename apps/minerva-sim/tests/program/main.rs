@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
 mod admit;
+mod bad_arguments;
 mod bad_input;
 mod jobs;
 mod reproduce;

@@ -7,7 +7,7 @@
 
 use super::{Entry, Promise, UNIT_BYTES};
 use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
-use crate::{Class, Cost, Dispatch, FlowId, FlowParameters, GroupId, IndexedHeap, Request, Scheduler};
+use crate::{Class, Cost, Dispatch, FlowId, FlowParameters, GroupId, IndexedHeap, Kind, Request, Scheduler};
 use minerva_model::Nanos;
 use std::cmp::Reverse;
 
@@ -84,7 +84,6 @@ struct Service {
     /// The slice lasts this long from its first completion: time until then is the disk's, or a host's below a guest.
     slice: Nanos,
     slice_end: Option<Nanos>,
-    idle_until: Option<Nanos>,
 }
 
 /// CFQ. Not work-conserving: it idles within a slice.
@@ -97,6 +96,8 @@ pub struct Cfq {
     by_virtual: IndexedHeap<u64>,
     /// The same, the last first.
     by_virtual_last: IndexedHeap<Reverse<u64>>,
+    /// The greatest virtual time that a group was served up to: where the first starts that comes to an idle disk.
+    served_virtual_ns: u64,
     busy_weight: u64,
     service: Option<Service>,
     position_bytes: u64,
@@ -112,6 +113,7 @@ impl Cfq {
             groups: Vec::new(),
             by_virtual: IndexedHeap::new(),
             by_virtual_last: IndexedHeap::new(),
+            served_virtual_ns: 0,
             busy_weight: 0,
             service: None,
             position_bytes: 0,
@@ -166,7 +168,7 @@ impl Cfq {
         let residual_ns = std::mem::take(&mut self.flows.at(flow).state.residual_ns);
         let index = parameters.group.index();
         let weight = self.weight(index);
-        let last = self.by_virtual_last.peek().map(|(virtual_ns, _)| virtual_ns.0);
+        let start_ns = self.newcomers_start_ns();
         let group = self.group(index);
         let was_busy = group.busy() > 0;
         let others = (group.busy() as i64).max(0);
@@ -181,11 +183,18 @@ impl Cfq {
             if !in_service {
                 self.busy_weight += weight;
                 let group = self.group(index);
-                group.virtual_ns = group.virtual_ns.max(last.map_or(0, |last| last + LAST_OFFSET_NS));
+                group.virtual_ns = group.virtual_ns.max(start_ns);
             }
             let virtual_ns = self.group(index).virtual_ns;
             self.place(index, Some(virtual_ns));
         }
+    }
+
+    /// The virtual time at which a group starts that had no work: behind the last that has, the one in service included.
+    fn newcomers_start_ns(&mut self) -> u64 {
+        let waiting = self.by_virtual_last.peek().map(|(Reverse(virtual_ns), _)| virtual_ns);
+        let in_service = self.service.map(|service| self.group(service.group).virtual_ns);
+        waiting.max(in_service).map_or(self.served_virtual_ns, |last| last + LAST_OFFSET_NS)
     }
 
     /// Gives a group its place in the order of groups, or takes it out.
@@ -202,15 +211,20 @@ impl Cfq {
         }
     }
 
-    fn should_idle(&mut self, service: Service) -> bool {
+    /// Whether the disk is ever kept idle for the flow in service.
+    fn may_idle(&mut self, service: Service) -> bool {
         let slice_idle = self.options.slice_idle;
         let flow = self.flows.at(service.flow);
-        let seeky = flow.state.seeks.count_ones() > SEEKS_MAX;
         let idles = flow.state.sync && flow.parameters.class != Class::Idle && slice_idle > Nanos::ZERO;
-        let thinks_briefly = flow.state.think_mean_ns <= slice_idle.0;
+        idles && flow.state.think_mean_ns <= slice_idle.0
+    }
+
+    /// Whether it is kept idle for it while others have work.
+    fn should_idle(&mut self, service: Service) -> bool {
+        let seeky = self.flows.at(service.flow).state.seeks.count_ones() > SEEKS_MAX;
         // A seeky flow gains nothing by itself, but its group would lose its turn to the others.
         let last_of_group = self.group(service.group).busy() == 0 && !self.by_virtual.is_empty();
-        idles && thinks_briefly && (!seeky || (last_of_group && self.options.group_idle > Nanos::ZERO))
+        self.may_idle(service) && (!seeky || (last_of_group && self.options.group_idle > Nanos::ZERO))
     }
 
     /// Whether a slice that is over waits for its flow's next request: without it the group would leave the order of groups
@@ -222,13 +236,35 @@ impl Cfq {
             && self.should_idle(service)
     }
 
-    fn idle_end(&self, service: Service, now: Nanos) -> Nanos {
-        let until = now + self.options.slice_idle;
-        service.slice_end.filter(|end| *end > now).map_or(until, |end| until.min(end))
+    /// Since when the flow in service has nothing at the device.
+    fn away_since(&mut self, service: Service) -> Nanos {
+        self.flows.at(service.flow).state.completed_at.unwrap_or_default().max(service.began)
+    }
+
+    /// Until when the disk is kept idle for the flow in service, if it is.
+    fn idle_until(&mut self, service: Service) -> Nanos {
+        let since = self.away_since(service);
+        let until = since + self.options.slice_idle;
+        service.slice_end.filter(|end| *end > since).map_or(until, |end| until.min(end))
+    }
+
+    /// Ends the service of a flow that did not come back in time. It is waited for from its last completion on, whether anybody
+    /// else had work then or not, and is not charged for a disk that nobody wanted after that.
+    fn end_if_away(&mut self, now: Nanos) {
+        let Some(service) = self.service else { return };
+        let flow = self.flows.at(service.flow);
+        if !flow.queue.is_empty() || flow.state.in_flight > 0 {
+            return;
+        }
+        let until = if self.may_idle(service) { self.idle_until(service) } else { self.away_since(service) };
+        if until <= now {
+            self.end_service(until);
+        }
     }
 
     /// Goes on with the flow in service: what to do, or `None` when its slice has ended.
     fn go_on(&mut self, now: Nanos) -> Option<Dispatch> {
+        self.end_if_away(now);
         let service = self.service?;
         let flow = self.flows.at(service.flow);
         let (has_work, in_flight) = (!flow.queue.is_empty(), flow.state.in_flight);
@@ -241,16 +277,7 @@ impl Cfq {
             self.end_service(now);
             return None;
         }
-        if in_flight > 0 {
-            return Some(Dispatch::Idle);
-        }
-        let until = service.idle_until.unwrap_or(self.idle_end(service, now));
-        if until <= now {
-            self.end_service(now);
-            return None;
-        }
-        self.service = Some(Service { idle_until: Some(until), ..service });
-        Some(Dispatch::WaitUntil(until))
+        Some(if in_flight > 0 { Dispatch::Idle } else { Dispatch::WaitUntil(self.idle_until(service)) })
     }
 
     fn send(&mut self, service: Service, now: Nanos) -> Dispatch {
@@ -261,8 +288,10 @@ impl Cfq {
         let Some((request, ())) = self.flows.take(service.flow, index) else { return Dispatch::Idle };
         self.flows.at(service.flow).state.in_flight += 1;
         self.in_flight += 1;
-        self.position_bytes = request.end_bytes();
-        self.service = Some(Service { idle_until: None, ..service });
+        if request.kind != Kind::Flush {
+            self.position_bytes = request.end_bytes();
+        }
+        self.service = Some(service);
         Dispatch::Send(request)
     }
 
@@ -275,6 +304,7 @@ impl Cfq {
         let group = self.group(service.group);
         group.virtual_ns += charge;
         let (virtual_ns, others_busy) = (group.virtual_ns, group.busy() > 0);
+        self.served_virtual_ns = self.served_virtual_ns.max(virtual_ns);
         if others_busy {
             self.place(service.group, Some(virtual_ns));
         }
@@ -310,7 +340,7 @@ impl Cfq {
             self.place(group, None);
         }
         let slice = self.slice(flow, group);
-        Some(Service { flow, group, began: now, slice: Nanos(slice), slice_end: None, idle_until: None })
+        Some(Service { flow, group, began: now, slice: Nanos(slice), slice_end: None })
     }
 }
 
@@ -385,22 +415,23 @@ impl Scheduler for Cfq {
     }
 
     fn add(&mut self, now: Nanos, request: Request) {
+        self.end_if_away(now);
         let cap = 2 * self.options.slice_idle.0.max(1);
         let flow = self.flows.at(request.flow);
         let state = &mut flow.state;
         if let Some(completed_at) = state.completed_at.filter(|_| flow.queue.is_empty() && state.in_flight == 0) {
             state.think_mean_ns = (7 * state.think_mean_ns + now.since(completed_at).0.min(cap)) / 8;
         }
-        let jumped = state.last_end_bytes.is_some_and(|end| end.abs_diff(request.offset_bytes) > SEEK_BYTES);
-        state.seeks = state.seeks << 1 | u32::from(jumped);
-        state.last_end_bytes = Some(request.end_bytes());
+        // A flush has no place on the disk.
+        if request.kind != Kind::Flush {
+            let jumped = state.last_end_bytes.is_some_and(|end| end.abs_diff(request.offset_bytes) > SEEK_BYTES);
+            state.seeks = state.seeks << 1 | u32::from(jumped);
+            state.last_end_bytes = Some(request.end_bytes());
+        }
         state.sync = request.sync;
         let in_service = self.service.is_some_and(|service| service.flow == request.flow);
         if self.flows.push(request, ()) && !in_service {
             self.enqueue(request.flow, now);
-        }
-        if in_service && let Some(service) = self.service.as_mut() {
-            service.idle_until = None;
         }
     }
 
@@ -429,5 +460,38 @@ impl Scheduler for Cfq {
 
     fn queued(&self) -> usize {
         self.flows.queued()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cfq, CfqOptions};
+    use crate::{Dispatch, FlowId, Kind, Request, RequestId, Scheduler};
+    use minerva_model::Nanos;
+
+    #[test]
+    fn a_flush_is_no_seek() {
+        let mut cfq = Cfq::new(CfqOptions::default());
+        for number in 0..40 {
+            let now = Nanos::from_millis(number);
+            let write = Request {
+                id: RequestId(number),
+                flow: FlowId(0),
+                kind: Kind::Write,
+                sync: true,
+                tag: None,
+                offset_bytes: 1 << 36 | number << 16,
+                length_bytes: 1 << 16,
+                arrived: now,
+            };
+            let flush = Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, ..write };
+            for one in [write, flush] {
+                cfq.add(now, one);
+                let Dispatch::Send(sent) = cfq.next(now) else { panic!("the disk is free") };
+                cfq.complete(now, &sent);
+            }
+            assert_eq!(cfq.position_bytes, write.end_bytes());
+        }
+        assert_eq!(cfq.flows.at(FlowId(0)).state.seeks, 0);
     }
 }

@@ -59,6 +59,34 @@ impl PClock {
         flow.state.refill(now, drift, rate_per_second(&contract), fill);
     }
 
+    /// Judges a flow by its new contract as if it had just come, with all that it has queued: what it was given before counted with
+    /// the other rate.
+    fn begin_anew(&mut self, flow: FlowId, now: Instant) {
+        let Flow { state, queue, .. } = self.flows.at(flow);
+        *state = Bucket::default();
+        let queued = queue.len();
+        if queued == 0 {
+            return;
+        }
+        self.refill(flow, now);
+        for index in 0..queued {
+            let request = self.flows.at(flow).queue[index].0;
+            let tags = self.tags(flow, &request, now);
+            self.flows.at(flow).queue[index].1 = tags;
+        }
+        self.track_head(flow);
+    }
+
+    /// Charges a request that counts from `now`, and gives it its tags.
+    fn tags(&mut self, flow: FlowId, request: &Request, now: Instant) -> Tags {
+        let (drift, cost) = (self.drift, self.cost);
+        let flow = self.flows.at(flow);
+        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
+        flow.state.tokens -= cost_units(cost, request);
+        let start = now + drift + time_of(&contract, -flow.state.tokens);
+        Tags { start, finish: start.saturating_add(instant(contract.delay)) }
+    }
+
     fn track_head(&mut self, flow: FlowId) {
         match self.flows.at(flow).queue.front() {
             Some((_, tags)) => {
@@ -91,8 +119,11 @@ impl Scheduler for PClock {
         "pclock"
     }
 
-    fn set_flow(&mut self, _now: Nanos, flow: FlowId, parameters: FlowParameters) {
-        self.flows.at(flow).parameters = parameters;
+    fn set_flow(&mut self, now: Nanos, flow: FlowId, parameters: FlowParameters) {
+        let before = std::mem::replace(&mut self.flows.at(flow).parameters, parameters);
+        if before.contract != parameters.contract {
+            self.begin_anew(flow, instant(now));
+        }
     }
 
     fn remove_flow(&mut self, _now: Nanos, flow: FlowId) {
@@ -122,13 +153,8 @@ impl Scheduler for PClock {
         let now = instant(now);
         self.adjust(now);
         self.refill(request.flow, now);
-        let (drift, cost) = (self.drift, self.cost);
-        let flow = self.flows.at(request.flow);
-        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
-        flow.state.tokens -= cost_units(cost, &request);
-        let start = now + drift + time_of(&contract, -flow.state.tokens);
-        let finish = start.saturating_add(instant(contract.delay));
-        if self.flows.push(request, Tags { start, finish }) {
+        let tags = self.tags(request.flow, &request, now);
+        if self.flows.push(request, tags) {
             self.track_head(request.flow);
         }
     }

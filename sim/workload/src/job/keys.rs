@@ -2,7 +2,7 @@
 
 use super::PROCESSES_MAX;
 use super::options::{Direction, Options, Promise};
-use super::value::{Amount, Wrong, amount, bytes, extent, switch, time, whole};
+use super::value::{Amount, Extent, Wrong, amount, bytes, extent, switch, time, whole};
 use minerva_blocksched::Class;
 use minerva_model::{Level, Nanos};
 
@@ -67,14 +67,14 @@ static KEYS: &[Key] = &[
     set("thinktime", |o, v| Ok(o.think = time(needed(v)?, MICROSECOND_NS)?)),
     set("thinktime_blocks", |o, v| Ok(o.think_blocks = whole(needed(v)?, 1, u64::from(u32::MAX))? as u32)),
     set("size", |o, v| Ok(o.size = Some(extent(needed(v)?)?))),
-    set("io_size", |o, v| Ok(o.io_size = Some(extent(needed(v)?)?))),
+    set("io_size", |o, v| Ok(o.io_size = Some(extent(needed(v)?)?).filter(|size| !is_none(*size)))),
     set("offset", |o, v| Ok(o.offset = extent(needed(v)?)?)),
     set("offset_increment", |o, v| Ok(o.offset_increment = extent(needed(v)?)?)),
     set("numjobs", |o, v| Ok(o.processes = whole(needed(v)?, 1, PROCESSES_MAX)? as u32)),
     set("prio", |o, v| Ok(o.level = Some(whole(needed(v)?, 0, 7)? as u8))),
     set("prioclass", |o, v| Ok(o.class = Some(class(needed(v)?)?))),
     set("nice", |o, v| Ok(o.nice = Some(nice(needed(v)?)?))),
-    set("runtime", |o, v| Ok(o.runtime = Some(time(needed(v)?, SECOND_NS)?))),
+    set("runtime", |o, v| Ok(o.runtime = Some(time(needed(v)?, SECOND_NS)?).filter(|time| *time > Nanos::ZERO))),
     set("time_based", |o, v| Ok(o.time_based = switch(v)?)),
     set("startdelay", |o, v| Ok(o.start_delay = time(needed(v)?, SECOND_NS)?)),
     set("random_distribution", |o, v| Ok(o.zipf = distribution(needed(v)?)?)),
@@ -274,6 +274,11 @@ fn limit(text: &str) -> Result<Amount, Wrong> {
         return Err("a limit of nothing; without the key there is no limit".to_owned());
     }
     Ok(limit)
+}
+
+/// fio takes a size of 0, which is its default, for none given.
+fn is_none(extent: Extent) -> bool {
+    extent == Extent::Bytes(0) || extent == Extent::Percent(0.0)
 }
 
 fn is_nothing(amount: Amount) -> bool {

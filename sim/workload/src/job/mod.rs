@@ -32,7 +32,7 @@ use ini::Setting;
 use keys::{Effect, key};
 use options::Options;
 use problem::{PROBLEMS_MAX, SourceLocation};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A longer file is refused: nobody wrote it by hand.
@@ -105,6 +105,45 @@ impl JobFile {
             }
         }
         if problems.is_empty() { Ok(()) } else { Err(JobErrors { problems }) }
+    }
+
+    /// Priorities of processes that are the only one of their tenant, for people to see: a scheduler that shares between tenants first
+    /// compares them with nobody's.
+    pub fn lone_priorities(&self) -> Vec<Problem> {
+        let mut processes = BTreeMap::<&str, u64>::new();
+        for job in &self.jobs {
+            *processes.entry(job.tenant()).or_default() += u64::from(job.options.processes);
+        }
+        let mut said = BTreeSet::new();
+        let mut problems = Vec::new();
+        for job in self.jobs.iter().filter(|job| processes.get(job.tenant()) == Some(&1)) {
+            for key in ["prio", "prioclass", "nice"] {
+                // One of [global] is said once.
+                let Some(place) = job.options.places.get(key).filter(|place| said.insert((key, place.line))) else {
+                    continue;
+                };
+                let what = format!(
+                    "`{key}` changes nothing under bfq and cfq: job `{}` is alone in its tenant, and they share between tenants first",
+                    job.name
+                );
+                let help = "give jobs the same `minerva_tenant`, or the tenant a `minerva_tenant_weight`";
+                problems.push(Problem::at(&self.origin, place, what, Some(help.to_owned())));
+            }
+        }
+        problems
+    }
+
+    /// Levels of tenants, which mean something to Minerva's engine alone, for people to see where there is none.
+    pub fn levels(&self) -> Vec<Problem> {
+        let of_job = |job: &Job| {
+            let place = job.options.places.get("minerva_tenant_level")?;
+            let what = "`minerva_tenant_level` changes nothing without --engine".to_owned();
+            Some(Problem::at(&self.origin, place, what, None))
+        };
+        let mut problems: Vec<Problem> = self.jobs.iter().filter_map(of_job).collect();
+        // One of [global] is said once.
+        problems.dedup();
+        problems
     }
 
     /// The name that errors show.

@@ -215,7 +215,8 @@ impl TraceReader {
         self.position
     }
 
-    /// The first request's instant on the trace's own clock, in nanoseconds, once there was one.
+    /// From which instant on the trace's own clock, in nanoseconds, times count, once there was a request: the first one's, in the native
+    /// form 0.
     pub fn first_ns(&self) -> Option<u64> {
         self.first_ns
     }
@@ -228,7 +229,9 @@ impl TraceReader {
     /// The request as it is given out.
     fn record(&mut self, raw: Raw, position: Position) -> Record {
         self.position = position;
-        let first = *self.first_ns.get_or_insert(raw.at_ns);
+        // The native form counts from where its trace or slice begins, which the first request need not be.
+        let begins = if self.format == Format::Native { 0 } else { raw.at_ns };
+        let first = *self.first_ns.get_or_insert(begins);
         Record {
             at: Nanos(raw.at_ns.saturating_sub(first)),
             kind: raw.kind,

@@ -69,6 +69,7 @@ pub struct SummaryBuilder {
     summary: Summary,
     second: u64,
     in_second: u64,
+    first: Option<Nanos>,
     latency_sum_ns: u128,
     /// The volume of the request before: runs of one are common, and a look-up is not free.
     recent: Option<(u32, VolumeSummary)>,
@@ -79,7 +80,7 @@ impl SummaryBuilder {
     pub fn note(&mut self, record: &Record) {
         let summary = &mut self.summary;
         summary.records += 1;
-        summary.span = summary.span.max(record.at);
+        summary.span = summary.span.max(record.at.since(*self.first.get_or_insert(record.at)));
         let bytes = u64::from(record.length_bytes);
         let end = record.offset_bytes.saturating_add(bytes);
         summary.end_bytes = summary.end_bytes.max(end);

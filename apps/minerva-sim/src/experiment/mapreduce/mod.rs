@@ -16,6 +16,7 @@ mod vm;
 pub(crate) use cluster::Cluster;
 
 use crate::experiment::arm::Arm;
+use crate::median::median;
 use host::{Host, Stage};
 
 /// Who deals the disks.
@@ -58,9 +59,9 @@ impl Outcome {
 
     /// The median over the disks; endless where half of them never did.
     pub(crate) fn detected_median(&self) -> f64 {
-        let mut seconds: Vec<f64> = self.detected_s.iter().map(|at| at.unwrap_or(f64::INFINITY)).collect();
-        seconds.sort_unstable_by(f64::total_cmp);
-        seconds.get(seconds.len() / 2).copied().unwrap_or(f64::INFINITY)
+        // Also where there is no disk.
+        let middle = median(self.detected_s.iter().map(|at| at.unwrap_or(f64::INFINITY)));
+        if middle.is_nan() { f64::INFINITY } else { middle }
     }
 }
 

@@ -11,19 +11,22 @@
 //! fits before the earliest deadline. How long turns take is measured. What is sent on spare time leaves no debt. Flows
 //! without a contract have an equal part of it (`parts`).
 
+mod grant;
 mod options;
 mod pace;
 mod parts;
 mod sequence;
 mod starts;
 mod terms;
+#[cfg(test)]
+mod tests;
 
 pub use options::{HtbsOptions, SequentialTest, Spare, WithinFlow};
 
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
 use crate::table::{Flow, FlowTable, sweep};
 use crate::tokens::{Bucket, Instant, instant, spacing, whole};
-use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Narrow, Request, Scheduler};
+use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Kind, Narrow, Request, Scheduler};
 use minerva_model::Nanos;
 use pace::Estimate;
 use sequence::Sequence;
@@ -32,6 +35,9 @@ use terms::Terms;
 
 /// Fewer tokens than this are none (the original counts hundredths).
 const TOKENS_MIN: f64 = 0.01;
+
+/// No turn is taken to last longer, so that the sum over all flows fits into 64 bits whatever was promised. There is never room for one.
+const TURN_MAX: Nanos = Nanos::from_secs(86_400);
 
 /// HTBS. Not work-conserving: it waits for the flow in service.
 #[derive(Debug)]
@@ -302,7 +308,7 @@ impl Htbs {
             Some((_, tags)) if state.terms.has_contract => {
                 let [least, most] = state.terms.turn_units;
                 let units = (state.queued_units as f64).clamp(least, most).max(f64::from(tags.units));
-                (seek_ns + state.unit.mean_ns() * units) as u64
+                ((seek_ns + state.unit.mean_ns() * units) as u64).min(TURN_MAX.0)
             }
             _ => 0,
         };
@@ -432,7 +438,11 @@ impl Scheduler for Htbs {
     fn set_flow(&mut self, now: Nanos, flow: FlowId, parameters: FlowParameters) {
         let terms = Terms::of(&self.options, parameters.contract);
         let Flow { parameters: of, state, .. } = self.flows.at(flow);
+        let is_new = of.contract != parameters.contract;
         (*of, state.terms) = (parameters, terms);
+        if is_new {
+            self.begin_anew(flow, now);
+        }
         self.reserve(flow);
         self.track_part(flow, now);
     }
@@ -442,7 +452,12 @@ impl Scheduler for Htbs {
             self.current = None;
             self.waiting_until = None;
         }
-        self.set_flow(now, flow, FlowParameters::default());
+        let terms = Terms::of(&self.options, None);
+        let Flow { parameters: of, state, .. } = self.flows.at(flow);
+        // What it has queued keeps its tags: it is still to be sent.
+        (*of, state.terms) = (FlowParameters::default(), terms);
+        self.reserve(flow);
+        self.track_part(flow, now);
         let flow = self.flows.at(flow);
         if flow.queue.is_empty() {
             // What is at the device is yet to be completed.
@@ -522,7 +537,9 @@ impl Scheduler for Htbs {
         self.refill(flow, instant(now));
         let position = self.choose_within(flow, now);
         let Some((request, tags)) = self.flows.take(flow, position) else { return Dispatch::Idle };
-        let came_by_seek = self.last_sent.replace(flow) != Some(flow);
+        // A flush moves nothing: the seek, if one is needed, is the next request's.
+        let moves = request.kind != Kind::Flush;
+        let came_by_seek = moves && self.last_sent.replace(flow) != Some(flow);
         let state = &mut self.flows.at(flow).state;
         state.start_min = tags.start;
         state.queued_units -= u64::from(tags.units);
@@ -543,7 +560,8 @@ impl Scheduler for Htbs {
     }
 
     fn complete(&mut self, now: Nanos, request: &Request) {
-        if self.in_flight == 1 {
+        // How long a flush takes depends on what was written before it, not on its own units.
+        if self.in_flight == 1 && request.kind != Kind::Flush {
             self.measure(now, request);
         }
         let at_device = u64::from(self.in_flight.max(1));

@@ -1,7 +1,7 @@
 //! Whether a flow goes straight on: where its last request ended, and how often it jumped.
 
 use super::options::SequentialTest;
-use crate::Request;
+use crate::{Kind, Request};
 
 /// A flow's recent path over the disk.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,11 +17,15 @@ pub(super) struct Sequence {
 impl Sequence {
     /// A request leaves.
     pub(super) fn note(&mut self, request: &Request) {
+        self.last_sync = request.sync;
+        // It has no place on the disk.
+        if request.kind == Kind::Flush {
+            return;
+        }
         let jumped = self.next_bytes.is_some_and(|next| next != request.offset_bytes);
         self.jumps = self.jumps << 1 | u32::from(jumped);
         self.ever_jumped |= jumped;
         self.next_bytes = Some(request.end_bytes());
-        self.last_sync = request.sync;
     }
 
     /// Whether the flow counts as sequential.

@@ -2,7 +2,7 @@
 //!
 //! | column | type | encoding |
 //! |---|---|---|
-//! | `t_ns` | INT64: since the first request | delta |
+//! | `t_ns` | INT64: since the trace's first request, in a slice since the slice's start | delta |
 //! | `vol` | INT32, unsigned | dictionary |
 //! | `op` | INT32: 0 read, 1 write, 2 flush, 3 discard | dictionary |
 //! | `off` | INT64, unsigned: bytes | plain |

@@ -1,6 +1,6 @@
 //! The native form gives back what it was given, and a damaged file is an error.
 
-use super::super::{Format, NativeWriter, ReadOptions, Record, Slice, TraceError, TraceReader};
+use super::super::{Format, NativeWriter, ReadOptions, Record, Slice, SummaryBuilder, TraceError, TraceReader};
 use super::record;
 use minerva_blocksched::Kind;
 use minerva_model::Nanos;
@@ -105,4 +105,22 @@ fn slices_select_by_time_volume_and_count() {
     assert_eq!(slice(by_time), [(0, 3), (1, 4), (2, 5)]);
     let by_volume = Slice { volumes: [1].into(), skip: 1, count: Some(2), ..Slice::default() };
     assert_eq!(slice(by_volume), [(3, 3), (5, 5)]);
+}
+
+/// So slices of two volumes, or of two parts of one trace, stay beside each other.
+#[test]
+fn a_slice_keeps_its_times_when_it_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let second = |second: u64, volume| Record { volume, ..record(second * 1_000_000_000, Kind::Read, 0, 512) };
+    let rows = [second(0, 1), second(10, 1), second(40, 2), second(50, 1), second(55, 2)];
+    let part = Slice { from: Nanos::from_secs(10), volumes: [2].into(), ..Slice::default() };
+    let rows: Vec<Record> = part.of(rows.into_iter().map(Ok)).map(Result::unwrap).collect();
+    write(&path, &rows, &[]);
+    let reader = TraceReader::open(&path, ReadOptions::default()).unwrap();
+    let back: Vec<Record> = reader.map(Result::unwrap).collect();
+    assert_eq!(back.iter().map(|record| record.at).collect::<Vec<_>>(), [30, 45].map(Nanos::from_secs));
+    let mut summary = SummaryBuilder::default();
+    back.iter().for_each(|record| summary.note(record));
+    assert_eq!(summary.finish().span, Nanos::from_secs(15));
 }
