@@ -174,7 +174,7 @@ impl RedoLog {
         Ok(self.connection.last_insert_rowid().unsigned_abs())
     }
 
-    /// Keeps what changes of a row, durable on return: its source, its name, the inodes of link and copy, the wish, the step.
+    /// Keeps what changes of a row that is there, durable on return: its source, its name, the inodes of link and copy, the wish, the step.
     pub fn keep(&self, row: &Deferral) -> Result<(), StoreError> {
         update(&self.connection, row).map_err(|error| self.failed("write to", error))
     }
@@ -239,7 +239,8 @@ pub(crate) fn update(connection: &Connection, row: &Deferral) -> rusqlite::Resul
             row.step.as_str()
         ],
     );
-    kept.map(drop)
+    // Of a row that is not there nothing would be kept.
+    kept.and_then(|rows| if rows == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(rows)) })
 }
 
 /// SQLite's numbers have a sign; the bits are kept.
@@ -319,6 +320,7 @@ pub(crate) mod tests {
         log.keep(&kept).unwrap();
         assert_eq!(log.all().unwrap(), [kept.clone()]);
         log.forget(kept.id).unwrap();
+        assert!(log.keep(&kept).is_err() && log.count(&[], Some(&kept)).is_err(), "nothing of it would be kept");
         assert_eq!(log.all().unwrap(), []);
         assert!(log.add(&row()).unwrap() > kept.id);
         assert_eq!(log.last_id().unwrap(), kept.id + 1);

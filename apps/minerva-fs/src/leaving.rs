@@ -78,6 +78,12 @@ impl Tenant {
 
     /// Unmounts both trees; if one of them is used, which and by whom.
     pub(crate) fn unmount(&mut self) -> anyhow::Result<Option<String>> {
+        // Neither before both can go: who works in one of them may need the other yet.
+        for mount in [&mut self.stable, &mut self.temporary] {
+            if mount.is_used() {
+                return Ok(Some(mount.why_in_use()));
+            }
+        }
         for mount in [&mut self.stable, &mut self.temporary] {
             if !mount.unmount()? {
                 return Ok(Some(mount.why_in_use()));

@@ -4,6 +4,7 @@ use crate::mount_point;
 use anyhow::{Context, bail};
 use minerva_cachefs::{Forgetting, MountOptions, Mounted, Tree, mount};
 use minerva_config::FsConfig;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use std::path::{Path, PathBuf};
@@ -81,6 +82,22 @@ impl Mount {
             *self = Self::serve(Arc::clone(&self.tree), &self.at, config)?;
         }
         Ok(())
+    }
+
+    /// Whether a program of this mount namespace uses it, without unmounting it.
+    pub(crate) fn is_used(&mut self) -> bool {
+        if self.mounted.is_none() || self.is_unmounted {
+            return false;
+        }
+        // The first to ask for a mount that is not used is told so by an error and leaves a mark, the next would unmount it. Who walks there
+        // takes the mark away.
+        drop(openat(CWD, &self.at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()));
+        match unmount(&self.at, UnmountFlags::EXPIRE) {
+            // Somebody else asked in between.
+            Ok(()) => self.is_unmounted = true,
+            Err(error) => return error == Errno::BUSY,
+        }
+        false
     }
 
     /// Unmounts if nobody uses it; whether it is unmounted, and nobody has it anywhere.

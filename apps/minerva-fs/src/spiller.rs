@@ -45,7 +45,7 @@ pub(crate) fn start(tenants: Tenants, settings: Arc<Settings>) -> anyhow::Result
     })
 }
 
-/// What programs stored to files that they have mapped and nobody has open is counted. Who changes which tenants there are does not wait for it.
+/// What programs stored to files that they have mapped is counted. Who changes which tenants there are does not wait for it.
 fn look_at_mapped(tenants: &Tenants) {
     let of = |tenant: &Tenant| [&tenant.temporary, &tenant.stable].map(|mount| Arc::downgrade(&mount.tree));
     let trees: Vec<_> = tenants.read().unwrap_or_else(PoisonError::into_inner).iter().flat_map(of).collect();

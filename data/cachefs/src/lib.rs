@@ -16,6 +16,7 @@
 //! | `requests` | how many passed the service, and how long did each take? |
 //! | `lease` | who else has a file open, and who comes? |
 //! | `write_back` | what was written, on its way to the disk |
+//! | `failures` | what did the disk fail, and who was told? Pure |
 //! | `reopen` | a file that is known by descriptor only, opened or named |
 //!
 //! Everything that was acknowledged is in the page cache of the file system below, so that the end of this process, however sudden,
@@ -28,6 +29,7 @@ mod census;
 mod descriptors;
 mod disk_queue;
 mod disk_room;
+mod failures;
 mod file_system;
 mod fuse;
 mod lease;

@@ -1,8 +1,9 @@
 //! What is known of one file while the kernel knows it.
 
 use crate::descriptors::Held;
+use crate::failures::Failures;
 use crate::file_system::{Attributes, Moment, Result};
-use crate::reopen::reopen;
+use crate::reopen::{for_both_or_to_read, only_reads, reopen};
 use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -10,11 +11,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
 
 /// The number of the root, as the kernel has it.
 pub(crate) const ROOT: u64 = 1;
 /// Bytes of the unit in which `stat` counts.
 const BLOCK: u64 = 512;
+/// Less than this beyond a file's size is no room that was given in advance.
+const ADVANCE_MIN: u64 = 12 << 10;
 
 /// One file.
 #[derive(Debug)]
@@ -62,8 +66,12 @@ pub(crate) struct NodeState {
     pub(crate) is_dirty: bool,
     /// Bytes that were written and not yet sent on to the pool's disk by us.
     pub(crate) unwritten: u64,
-    /// What was met when they were, and no program was told yet.
-    pub(crate) failed: Option<Errno>,
+    /// What the disk failed.
+    pub(crate) failures: Failures,
+    /// It occupies clearly more than is in it: as XFS does, the file system below gave room in advance, and takes it back by itself.
+    pub(crate) has_advance: bool,
+    /// Until then it is looked whether that was taken back.
+    pub(crate) shrinks_until: Option<Instant>,
     /// Counts what changed, data or attributes, so that who copied it knows whether the copy still is one.
     pub(crate) changes: u64,
     /// What its data have of the process's descriptors while it is open.
@@ -143,15 +151,18 @@ impl Node {
         *self.data.write().unwrap_or_else(PoisonError::into_inner) = data;
     }
 
-    /// The file that has the data, opened for both ways unless it is open.
+    /// The file that has the data, opened for both ways, or where that cannot be to read, unless it is open.
     pub(crate) fn open_data(&self, state: &NodeState) -> Result<Arc<OwnedFd>> {
-        if let Some(data) = self.data() {
-            return Ok(data);
+        match self.data().or_else(|| state.spilled.clone()) {
+            Some(data) => Ok(data),
+            None => Ok(Arc::new(for_both_or_to_read(|flags| reopen(&self.path, flags))?)),
         }
-        match &state.spilled {
-            Some(file) => Ok(Arc::clone(file)),
-            None => Ok(Arc::new(reopen(&self.path, OFlags::RDWR)?)),
-        }
+    }
+
+    /// The same for who changes it.
+    pub(crate) fn open_to_write(&self, state: &NodeState) -> Result<Arc<OwnedFd>> {
+        let data = self.open_data(state)?;
+        if only_reads(&*data) { Ok(Arc::new(reopen(&*data, OFlags::RDWR)?)) } else { Ok(data) }
     }
 
     /// What `stat` shows: the names are the file's own, the data where they lie.
@@ -167,6 +178,11 @@ impl Node {
 /// Bytes that a file occupies, as accounts count.
 pub(crate) fn charge(stat: &Stat) -> u64 {
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile { stat.st_blocks as u64 * BLOCK } else { 0 }
+}
+
+/// Whether a file occupies clearly more than is in it. A little is what the file system below needs to find it.
+pub(crate) fn has_advance(stat: &Stat) -> bool {
+    charge(stat) > stat.st_size as u64 + ADVANCE_MIN
 }
 
 impl Attributes {

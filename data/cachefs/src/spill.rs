@@ -9,6 +9,7 @@ use crate::census::{Census, names};
 use crate::disk_room::room_on_disk;
 use crate::file_system::Result;
 use crate::node::charge;
+use crate::reopen::for_both_or_to_read;
 use crate::write_back::send_and_wait;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, fstat, ftruncate, futimens, openat, renameat,
@@ -92,7 +93,8 @@ impl SpillArea {
     }
 
     pub(crate) fn open_data(&self, number: u64) -> Result<OwnedFd> {
-        openat(&self.directory, number.to_string(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        let name = number.to_string();
+        for_both_or_to_read(|flags| openat(&self.directory, &name, flags | OFlags::CLOEXEC, Mode::empty()))
     }
 
     /// What `stat` shows of the data, without their being opened.

@@ -78,8 +78,11 @@ impl Deferred {
 
     /// An attempt ended without a move.
     pub(super) fn failed(&self, id: u64, obstacle: &Obstacle) {
-        if matches!(obstacle, Obstacle::Gone) {
-            return self.forget(id);
+        match obstacle {
+            Obstacle::Gone => return self.forget(id),
+            // Its row is kept by who took it out, who may put it back.
+            Obstacle::TakenOut => return,
+            _ => (),
         }
         let mut files = self.files();
         let Some(file) = files.get_mut(&id) else { return };

@@ -213,7 +213,7 @@ impl Deferred {
     /// Keeps what became of a row, before it is done; whether somebody asked for the file is not the mover's to say.
     fn keep(&self, row: &Deferral) -> Result<(), Obstacle> {
         let mut files = self.files();
-        let file = files.get_mut(&row.id).ok_or(Obstacle::Gone)?;
+        let file = files.get_mut(&row.id).ok_or(Obstacle::TakenOut)?;
         let row = Deferral { is_asked_for: file.row.is_asked_for, ..row.clone() };
         if is_before_switching(file.row.step) && is_before_switching(row.step) {
             // A copy that was begun or given up is found without the log (`job`), and a renamed link as it was found now.
@@ -232,9 +232,9 @@ impl Deferred {
 
     /// It waits no more.
     fn forget(&self, id: u64) {
-        // What stays in the log is settled at the next start.
-        let _ = self.reports.forget(id);
+        // First here: nobody takes it out who would not find its row. What stays in the log is settled at the next start.
         self.files().remove(&id);
+        let _ = self.reports.forget(id);
     }
 
     /// Removes a file of the pool that is nobody's any more, and its row with it.

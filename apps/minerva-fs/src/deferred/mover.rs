@@ -184,11 +184,11 @@ impl<'a> Moves<'a> {
                 let (bytes, row) = (job.done_bytes(), job.row.clone());
                 match job.finish(&|row| deferred.keep(row)) {
                     Ok(()) => {
-                        deferred.forget(id);
                         deferred.count(&row, |counts| {
                             counts.moved_files += 1;
                             counts.moved_bytes += bytes;
                         });
+                        deferred.forget(id);
                     }
                     Err(obstacle) => deferred.failed(id, &obstacle),
                 }
@@ -233,7 +233,7 @@ impl<'a> Moves<'a> {
 }
 
 fn begin(deferred: &Deferred, id: u64) -> Result<Job, Obstacle> {
-    let mut row = deferred.files().get(&id).map(|file| file.row.clone()).ok_or(Obstacle::Gone)?;
+    let mut row = deferred.files().get(&id).map(|file| file.row.clone()).ok_or(Obstacle::TakenOut)?;
     row.counted_bytes = deferred.reports.counted_bytes(id);
     let (tree, at) = deferred.tree_of(&row)?;
     Job::begin(row, &tree, &at, &|row| deferred.keep(row))

@@ -66,14 +66,16 @@ impl Deferred {
         let (site, directory) = Site::find(parent, wish.directory, user)?;
         let there = fstatvfs(&site.directory).map_err(io::Error::from).context("failed to check the destination")?;
         let room = there.f_bavail.saturating_mul(there.f_frsize);
-        let mut placing = self.begin_placing(user, wish, (&site, room), directory, name)?;
+        let mut placing = self.begin_placing(user, wish, room, directory, name)?;
         // The destination may take its time, for which nobody waits but who asks.
-        let placed = put(&site, &mut placing, user, wish.mode).and_then(|()| {
+        let mut put_there = || {
+            placing.replaced = self.take_replaced(&placing.row, &site)?;
+            put(&site, &mut placing, user, wish.mode)?;
             reach();
             placing.row.step = DeferralStep::Waiting;
             self.log(|log| log.keep(&placing.row))
-        });
-        if let Err(error) = placed {
+        };
+        if let Err(error) = put_there() {
             self.take_back(placing, &site);
             return Err(error);
         }
@@ -97,7 +99,7 @@ impl Deferred {
         &self,
         user: &User,
         wish: &Wish,
-        (site, room): (&Site, u64),
+        room: u64,
         directory: PathBuf,
         name: &OsStr,
     ) -> anyhow::Result<Placing<'_>> {
@@ -120,7 +122,7 @@ impl Deferred {
         Ok(Placing {
             tree: Arc::clone(&mount.tree),
             link: link_text(&mount.at, &row.source),
-            replaced: self.take_replaced(&row, site, &tenants)?,
+            replaced: None,
             under_way: self.under_way.enter(&tenant.name),
             row,
         })

@@ -8,8 +8,10 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// The operator's tool; nothing, with the reason printed, where it was not built.
 fn tool() -> Option<PathBuf> {
@@ -91,6 +93,76 @@ fn what_a_command_writes_goes_to_the_pool_and_is_at_its_place_when_it_has_ended(
     assert_eq!(fs::read_dir(units).unwrap().count(), 0, "nothing is left in the pool");
 }
 
+/// A command that writes and goes on; what it writes is in the pool by the time this returns.
+fn begin(tool: &Path, place: &PoolFolder, directory: &Path) -> Child {
+    let mut command = Command::new(tool);
+    command.args(["cache", "--server"]).arg(place.socket()).arg("run").arg(directory);
+    command.args(["--", "sh", "-c", "echo text > \"$1/file\" && exec sleep 1000", "sh"]).arg(directory);
+    let child = command.process_group(0).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while !left(place).iter().any(|at| fs::read_to_string(at.join("file")).is_ok_and(|text| text == "text\n")) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not write");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+/// Directories of commands in the pool.
+fn left(place: &PoolFolder) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place.stable().join(".units"));
+    entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn what_a_command_wrote_is_at_its_place_also_when_a_signal_ends_it() {
+    let Some(tool) = tool() else { return };
+    let place = PoolFolder::new("stable = \"64MiB\"");
+    let _service = place.serve();
+    let directory = place.folder.path().join("out");
+    fs::create_dir(&directory).unwrap();
+    for (signal, to_group) in [("-INT", true), ("-TERM", false), ("-HUP", true)] {
+        let child = begin(&tool, &place, &directory);
+        let whom = if to_group { format!("-{}", child.id()) } else { child.id().to_string() };
+        assert!(Command::new("kill").args([signal, "--", &whom]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let number = match signal {
+            "-INT" => 2,
+            "-TERM" => 15,
+            _ => 1,
+        };
+        assert_eq!(output.status.code(), Some(128 + number), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(fs::read_to_string(directory.join("file")).unwrap(), "text\n", "{signal}");
+        assert!(left(&place).is_empty(), "{:?}", left(&place));
+        fs::remove_file(directory.join("file")).unwrap();
+    }
+}
+
+#[test]
+fn what_a_run_left_that_was_killed_goes_before_the_next_but_not_while_its_command_goes_on() {
+    let Some(tool) = tool() else { return };
+    let place = PoolFolder::new("stable = \"64MiB\"");
+    let _service = place.serve();
+    let (directory, other) = (place.folder.path().join("out"), place.folder.path().join("other"));
+    [&directory, &other].into_iter().for_each(|one| fs::create_dir(one).unwrap());
+    let mut killed = begin(&tool, &place, &directory);
+    let group = format!("-{}", killed.id());
+    killed.kill().and_then(|()| killed.wait()).unwrap();
+    let next = || {
+        let output = run(&tool, &place, &other, "true");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    next();
+    assert!(!directory.join("file").exists() && left(&place).len() == 1, "its command writes there still");
+    assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
+    let begun = Instant::now();
+    while !directory.join("file").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", left(&place));
+        next();
+    }
+    assert_eq!(fs::read_to_string(directory.join("file")).unwrap(), "text\n");
+    assert!(left(&place).is_empty(), "{:?}", left(&place));
+}
+
 #[test]
 fn what_one_run_left_goes_before_the_next_and_what_cannot_go_stays() {
     let Some(tool) = tool() else { return };
@@ -105,14 +177,18 @@ fn what_one_run_left_goes_before_the_next_and_what_cannot_go_stays() {
     let prepare = || {
         let mut command = Command::new(&tool);
         command.args(["cache", "--server"]).arg(place.socket()).args(["prepare", "--name", "dump.service-out"]);
-        command.arg(&directory).output().unwrap()
+        command.arg("--json").arg(&directory).output().unwrap()
     };
     let output = prepare();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("it has 2 names"), "{said}");
+    let again = format!("minerva-ctl cache settle {} {}", left.display(), directory.display());
+    assert!(said.contains(&again), "{said}");
     assert_eq!(fs::read_to_string(directory.join("other")).unwrap(), "other");
     fs::remove_file(left.join("name")).unwrap();
-    assert!(prepare().status.success());
+    let output = prepare();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(output.status.success() && told["path"] == left.to_str().unwrap(), "{told}");
     assert_eq!(fs::read_to_string(directory.join("file")).unwrap(), "text");
     assert_eq!(fs::read_dir(&left).unwrap().count(), 0);
     until_moved(&place);

@@ -2,8 +2,9 @@
 
 use super::{Handle, Tree};
 use crate::account::Account;
+use crate::failures::Told;
 use crate::file_system::{Caller, Opened, Released, Result, WriteOrigin};
-use crate::node::{Node, NodeState, charge};
+use crate::node::{Node, NodeState, charge, has_advance};
 use crate::requests::Operation;
 use rustix::fs::{
     FallocateFlags, FileType, Mode, OFlags, SeekFrom, fallocate, fchmod, fdatasync, fstat, fsync, openat, seek,
@@ -42,7 +43,8 @@ impl Tree {
             (None, Some(spilled)) => fstat(&**spilled),
             (None, None) => fstat(&node.path),
         };
-        let after = occupied.map_or(state.charged, |stat| charge(&stat));
+        let after = occupied.as_ref().map_or(state.charged, charge);
+        state.has_advance = occupied.as_ref().is_ok_and(has_advance);
         self.account_of(state).correct(state.charged + reserved, after);
         state.charged = after;
     }
@@ -61,31 +63,32 @@ impl Tree {
         if node.kind != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
-        let is_writable = flags & libc::O_ACCMODE != libc::O_RDONLY;
-        self.open_node(node, is_writable)
+        self.open_node(node, flags & libc::O_ACCMODE)
     }
 
     /// Opens a node. Who opens it first decides whether the kernel reads it by itself, for as long as anybody has it open: it wants the
     /// same file below for all of them.
-    fn open_node(&self, node: Arc<Node>, is_writable: bool) -> Result<Opened> {
+    fn open_node(&self, node: Arc<Node>, access: i32) -> Result<Opened> {
         let held = self.hold(1)?;
+        let is_writable = access != libc::O_RDONLY;
         let mut state = node.lock();
         if state.has_moved {
             // The kernel goes through the names again, and finds it at its place.
             return Err(Errno::STALE);
         }
-        let data = node.open_data(&state)?;
+        let data = if is_writable { node.open_to_write(&state)? } else { node.open_data(&state)? };
         if state.opens == 0 {
             // A file that may grow beyond memory has to be able to move while it is written.
             let may_grow = is_writable || self.service_reads.load(Ordering::Relaxed);
             let may_move = may_grow && self.spills_when_full() && state.spilled.is_none();
             state.is_with_kernel = self.passes_through() && !may_move;
-            node.set_data(Some(Arc::clone(&data)));
             state.held = Some(held);
             if state.is_gone {
                 self.settle(&node, &mut state, 0);
             }
         }
+        // Another than before where that was opened while the disk took no writes.
+        node.set_data(Some(Arc::clone(&data)));
         state.opens += 1;
         state.writers += u64::from(is_writable);
         state.may_be_mapped |= state.is_with_kernel;
@@ -95,10 +98,15 @@ impl Tree {
         let is_with_kernel = state.is_with_kernel;
         // What lies on the disk is on another account, which nothing but the service keeps.
         let kernel_writes = self.options.kernel_writes && state.spilled.is_none();
+        // Who opens it for both may map it and store to it, of which nothing is told.
+        if is_with_kernel && !kernel_writes && access == libc::O_RDWR {
+            self.watch(&node);
+        }
+        let told = Told::all(&state.failures);
         drop(state);
         let counted = if is_with_kernel { &self.counters.opened_with_kernel } else { &self.counters.opened_here };
         counted.fetch_add(1, Ordering::Relaxed);
-        let handle = self.add_handle(Handle { node, is_writable, directory: None, _held: None });
+        let handle = self.add_handle(Handle { node, is_writable, told, directory: None, _held: None });
         Ok(Opened { handle, backing: is_with_kernel.then_some(data), is_writable, kernel_writes })
     }
 
@@ -213,31 +221,37 @@ impl Tree {
 
     pub(super) fn do_flush(&self, handle: u64) -> Result<()> {
         let handle = self.handle(handle)?;
-        if handle.is_writable && self.options.is_durable { self.sync_node(&handle.node, true, false) } else { Ok(()) }
+        if !handle.is_writable {
+            return Ok(());
+        }
+        if self.options.is_durable {
+            self.sync_node(&handle.node, true, false);
+        }
+        handle.tell()
     }
 
     pub(super) fn do_sync(&self, handle: u64, data_only: bool) -> Result<()> {
         let handle = self.handle(handle)?;
-        if self.options.is_durable { self.sync_node(&handle.node, false, data_only) } else { Ok(()) }
+        if self.options.is_durable {
+            self.sync_node(&handle.node, false, data_only);
+        }
+        handle.tell()
     }
 
-    /// Data, then the name: a name without its data would be worse than none.
-    fn sync_node(&self, node: &Node, if_dirty: bool, data_only: bool) -> Result<()> {
+    /// Data, then the name: a name without its data would be worse than none. What the disk fails is for every handle.
+    fn sync_node(&self, node: &Node, if_dirty: bool, data_only: bool) {
         // What another sync has taken on is not on the disk before that one ends.
         let _turn = node.sync_turn();
-        let (data, parent, unwritten, failed) = {
+        let (data, parent, unwritten) = {
             let mut state = node.lock();
             if if_dirty && !state.is_dirty && state.unsynced_parent.is_none() {
-                return Ok(());
+                return;
             }
             state.is_dirty = false;
             let unwritten = std::mem::take(&mut state.unwritten);
-            (node.data(), state.unsynced_parent.take(), unwritten, state.failed.take())
+            (node.data(), state.unsynced_parent.take(), unwritten)
         };
         let synced = self.counters.requests.time(Operation::Sync, || {
-            if let Some(error) = failed {
-                return Err(error);
-            }
             if let Some(data) = &data {
                 self.write_before_sync(data, unwritten)?;
             }
@@ -248,12 +262,12 @@ impl Tree {
             }
             parent.as_ref().map_or(Ok(()), |parent| super::directories::sync(parent))
         });
-        if synced.is_err() {
+        if let Err(error) = synced {
             let mut state = node.lock();
+            state.failures.note(error);
             state.is_dirty = true;
             state.unsynced_parent = state.unsynced_parent.take().or(parent);
         }
-        synced
     }
 
     pub(super) fn do_allocate(&self, caller: Caller, handle: u64, offset: u64, length: u64, mode: i32) -> Result<()> {

@@ -110,7 +110,8 @@ impl Tree {
         if node.kind != FileType::RegularFile {
             return Err(MoveRefusal::Failed(Errno::INVAL));
         }
-        let data = node.open_data(&state).map_err(failed)?;
+        // It ends with the file's removal here, so that what can only be read stays.
+        let data = node.open_to_write(&state).map_err(failed)?;
         judge(&node, &state, &data)?;
         let changes = state.changes;
         drop(state);

@@ -1,6 +1,7 @@
 //! Reading directories.
 
 use super::{Handle, Tree};
+use crate::failures::Told;
 use crate::file_system::{DirectoryEntry, Result};
 use crate::node::{Node, ROOT};
 use crate::reopen::reopen;
@@ -18,7 +19,8 @@ impl Tree {
         let node = self.node(number)?;
         let held = self.hold(1)?;
         let directory = reopen(&node.path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        Ok(self.add_handle(Handle { node, is_writable: false, directory: Some(directory), _held: Some(held) }))
+        let (directory, _held) = (Some(directory), Some(held));
+        Ok(self.add_handle(Handle { node, is_writable: false, told: Told::default(), directory, _held }))
     }
 
     pub(super) fn do_read_directory(

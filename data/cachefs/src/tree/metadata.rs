@@ -46,7 +46,7 @@ impl Tree {
     }
 
     fn set_size(&self, node: &Node, state: &mut NodeState, size: u64) -> Result<()> {
-        let data = node.open_data(state)?;
+        let data = node.open_to_write(state)?;
         let done = ftruncate(&*data, size);
         self.settle(node, state, 0);
         done

@@ -23,6 +23,7 @@ use crate::account::Account;
 use crate::census::Census;
 use crate::descriptors::{Descriptors, Held, Holding};
 use crate::disk_queue::DiskFlow;
+use crate::failures::Told;
 use crate::file_system::{Attributes, Result};
 use crate::node::{Node, NodeState, NodeTable, ROOT, charge};
 use crate::requests::RequestCounters;
@@ -139,10 +140,19 @@ pub struct Whereabouts {
 pub(crate) struct Handle {
     pub(crate) node: Arc<Node>,
     pub(crate) is_writable: bool,
+    /// Of what the disk failed.
+    pub(crate) told: Told,
     /// Of a directory: where names are read.
     pub(crate) directory: Option<OwnedFd>,
     /// What that has of the process's descriptors.
     pub(crate) _held: Option<Held>,
+}
+
+impl Handle {
+    /// What the disk failed since it was told.
+    pub(crate) fn tell(&self) -> Result<()> {
+        self.told.next(&self.node.lock().failures)
+    }
 }
 
 impl Tree {

@@ -34,9 +34,9 @@ impl Tree {
         if bytes == 0 {
             return;
         }
-        // Who waits for it is told, and no sync after that: so the next sync is told by us.
+        // Who waits for it is told, and no sync after that: so whoever has the file open is told by us.
         if let Err(error) = self.send_behind(data, bytes) {
-            node.lock().failed = Some(error);
+            node.lock().failures.note(error);
         }
     }
 
@@ -86,6 +86,7 @@ mod tests {
     use crate::file_system::{Caller, FileSystem, WriteOrigin};
     use crate::{Account, Descriptors, DiskQueue, Tree, TreeOptions};
     use minerva_blocksched::Kind;
+    use rustix::io::Errno;
     use rustix::process::{getgid, getuid};
     use std::ffi::OsStr;
     use std::sync::Arc;
@@ -123,5 +124,25 @@ mod tests {
             syncing.join().unwrap().unwrap();
             closing.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn what_failed_on_its_way_to_the_disk_is_told_also_where_another_has_synced_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = TreeOptions {
+            is_durable: true,
+            descriptors: Arc::new(Descriptors::new(1000, 1)),
+            ..TreeOptions::default()
+        };
+        let tree = Tree::open(folder.path(), Arc::new(Account::new(1 << 20, 100)), options, None).unwrap();
+        let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
+        let (shown, one) = tree.create(caller, 1, OsStr::new("file"), 0o600, libc::O_RDWR).unwrap();
+        let two = tree.open(shown.node, libc::O_RDWR).unwrap();
+        tree.write(one.handle, 0, &[1; 4096], WriteOrigin { ends_privileges: false }).unwrap();
+        tree.sync(two.handle, false).unwrap();
+        // Sent on beside that sync, which was not told.
+        tree.node(shown.node).unwrap().lock().failures.note(Errno::IO);
+        assert_eq!([one.handle, two.handle].map(|handle| tree.flush(handle)), [Err(Errno::IO); 2]);
+        assert_eq!([one.handle, two.handle].map(|handle| tree.flush(handle)), [Ok(()); 2]);
     }
 }

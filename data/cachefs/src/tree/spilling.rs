@@ -220,7 +220,7 @@ impl Tree {
         if node.kind != FileType::RegularFile || state.spilled.is_some() || state.is_gone {
             return Ok(None);
         }
-        let data = node.open_data(state)?;
+        let data = node.open_to_write(state)?;
         if !is_alone(&data) {
             return Ok(None);
         }
