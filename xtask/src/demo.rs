@@ -46,10 +46,12 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     succeeds(&mut demo)
 }
 
-/// From now on Ctrl-C does not end this program. The terminal sends it to the demonstration too, which then removes what it set
-/// up, and that is waited for.
-fn wait_through_interrupts() -> Result<()> {
-    signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).context("catch Ctrl-C").map(drop)
+/// From now on Ctrl-C does not end this program. The terminal sends it also to what this program runs, which then removes what it set
+/// up, and that is waited for. The answer is set once it has come.
+pub(crate) fn wait_through_interrupts() -> Result<Arc<AtomicBool>> {
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGINT, Arc::clone(&is_interrupted)).context("catch Ctrl-C")?;
+    Ok(is_interrupted)
 }
 
 /// Builds the programs that a measurement runs.

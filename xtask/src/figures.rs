@@ -1,7 +1,7 @@
 //! The figures of docs/figures.md: each is measured by one command that prints JSON lines.
 
-use crate::demo::{build_release, release_folder};
-use crate::figure_line::Line;
+use crate::demo::{build_release, release_folder, wait_through_interrupts};
+use crate::figure_line::{End, Line};
 use crate::figure_structure;
 use crate::proof::{self, Proof};
 use crate::python;
@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStderr, Command, Stdio};
+use std::sync::atomic::Ordering;
 
 /// Which figures, and how to say them.
 #[derive(clap::Args)]
@@ -124,7 +125,7 @@ const FIGURES: &[(&str, Source)] = &[
         Source::Test(
             &["--package", "minerva-fs", "--test", "fs"],
             &["posix::", "differential::", "databases::"],
-            ("MINERVA_OPERATIONS", 1_000_000),
+            ("MINERVA_OPERATIONS", 10_000_000),
         ),
     ),
     ("cache-migration", Source::Lab),
@@ -173,6 +174,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     if wanted().any(|(_, source)| !matches!(source, Source::Test(..) | Source::Bench(..) | Source::Structure)) {
         build_release()?;
     }
+    // What measures removes what it set up, and is waited for.
+    let is_interrupted = wait_through_interrupts()?;
     let mut met = true;
     for (id, source) in wanted() {
         // One that cannot be measured here says so, and the others are measured all the same.
@@ -181,6 +184,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         {
             met &= line.met;
             print(&line, options.json)?;
+        }
+        if is_interrupted.load(Ordering::Relaxed) {
+            bail!("interrupted: what comes after `{id}` was not measured");
         }
     }
     Ok(met)
@@ -233,7 +239,8 @@ fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
     let told = program.stderr.take().map(|errors| std::thread::spawn(|| pass_on(errors)));
     let output = program.wait_with_output().with_context(|| format!("wait for `{line}`"))?;
     let told = told.and_then(|thread| thread.join().ok()).unwrap_or_default();
-    Ok(Line::judged(id, &String::from_utf8_lossy(&output.stdout), output.status.success(), &told))
+    let end = End::of(output.status.success(), matches!(source, Source::Conformance | Source::Fuzz));
+    Ok(Line::judged(id, &String::from_utf8_lossy(&output.stdout), end, &told))
 }
 
 /// Passes on what a program says to people; the answer is the end of it, in one line.

@@ -73,14 +73,17 @@ pub(crate) struct CacheThroughputArguments {
     pub(crate) output: Output,
 }
 
+/// So many files the figure has.
+pub(crate) const CROWD_FILES: u64 = 1_000_000;
+
 /// Many tenants, and a hostile one.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CacheTenantsArguments {
     /// Number of tenants.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) tenants: u32,
-    /// Files of all tenants together; the full figure has 1,000,000.
-    #[arg(long, default_value_t = 20_000)]
+    /// Files of all tenants together; the figure has a million.
+    #[arg(long, default_value_t = CROWD_FILES)]
     pub(crate) files: u64,
     /// Seconds in which all tenants are idle.
     #[arg(long, default_value_t = 20)]

@@ -257,11 +257,11 @@ pub(crate) struct EndogenicArguments {
     /// What the deadline of the coordinating tenant means: begin by then, or be done by then; each is measured.
     #[arg(long, value_delimiter = ',', value_parser = ["begin", "done"], default_value = "begin,done")]
     pub(crate) deadline: Vec<String>,
-    /// Seed of the order; by default a random one, which is printed.
+    /// Seed of the order and of the other scenes; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Pairs of runs of the paper's scene, with equal weights and with the daemon, each in random order; the median counts.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 3)]
     pub(crate) pairs: u32,
     /// How many other scenes of each kind: 4, 8 and 16 tenants of random sizes and orders, sequential and random reads.
     #[arg(long, default_value_t = 1)]
@@ -375,9 +375,9 @@ pub(crate) struct KillRestoreArguments {
     /// How far, in percent, a tenant's part of the disk may then be from its part before the first kill.
     #[arg(long, default_value_t = 10)]
     pub(crate) effect_error_percent: u32,
-    /// Seed of the moments at which the daemon is killed.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// Seed of the moments at which the daemon is killed; by default a random one, which is printed.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -556,7 +556,7 @@ pub(crate) struct NoisyNeighbourArguments {
     #[arg(long, value_delimiter = ',', default_value = "0.1,0.25,1")]
     pub(crate) scale: Vec<f64>,
     /// Pairs of runs, with equal weights and with the daemon, each in random order; the median counts.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 3)]
     pub(crate) pairs: u32,
     /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]

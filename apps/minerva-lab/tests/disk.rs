@@ -204,6 +204,39 @@ fn what_a_killed_owner_leaves_is_swept() {
 }
 
 #[test]
+fn what_a_killed_owner_leaves_is_swept_also_with_a_file_system_mounted_on_it() {
+    if skipped() {
+        return;
+    }
+    let name = name("killed-files");
+    let at = |name: String| Path::new("/run/minerva-lab").join(name);
+    let (contents, files) = (at(format!("{name}.contents")), at(format!("files-{name}")));
+    let backing = contents.to_str().unwrap();
+    let create =
+        ["disk", "create", "--name", &name, "--profile", SSD, "--size", "64MiB", "--json", "--backing", backing];
+    let created = lab(&create);
+    let info: serde_json::Value = serde_json::from_slice(&created.stdout).unwrap();
+    let device = info["device"].as_str().unwrap();
+    fs::create_dir_all(&files).unwrap();
+    let done = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
+    done(Command::new("mkfs.ext4").args(["-q", "-F", "-E", "nodiscard", device]));
+    done(Command::new("mount").args(["-t", "ext4", device]).arg(&files));
+    fs::write(files.join("unsynced"), [1; 4096]).unwrap();
+    let steering = at(format!("steering-{name}"));
+    fs::create_dir_all(steering.join("state")).unwrap();
+    assert!(Command::new("kill").args(["-9", &info["owner_pid"].to_string()]).status().unwrap().success());
+    while at(format!("{name}.lock")).exists() {
+        // The owner may still be on its way out.
+        sweep(&name).unwrap();
+    }
+    assert!(!fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&name));
+    let loops = fs::read_dir("/sys/block").unwrap().flatten();
+    let backing = loops.filter_map(|entry| fs::read_to_string(entry.path().join("loop/backing_file")).ok());
+    assert!(backing.into_iter().all(|file| !file.contains(&name)));
+    assert!([at(name), contents, files, steering].iter().all(|path| !path.exists()));
+}
+
+#[test]
 fn workers_in_their_cgroups_account_for_every_byte() {
     if skipped() {
         return;

@@ -15,6 +15,9 @@ const SHARE_SPARING: f64 = 100.0;
 /// says by how little.
 const NOISE: f64 = 0.03;
 
+/// Of a victim without a whole while of [`WHILE_S`].
+const TOO_SHORT: &str = "not measured, as it lasts less than a while of 6 s at this scale";
+
 /// What is asked of Minerva against the best single arm of the kernel's own.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Goals {
@@ -152,6 +155,10 @@ fn rows(contest: &Contest, ours: &[Numbers], theirs: &[Numbers], baseline: &str,
             if let Some((value, detail)) = compare(&|one| one.lasting[tenant].get(at).copied()) {
                 row(what, value, true, goals.lasting_least, format!("{detail} MB/s"));
             }
+        }
+        if whiles == 0 {
+            // Left out, it would look as if nothing had been asked of it.
+            row(format!("done by {name}"), f64::NAN, true, goals.lasting_least, TOO_SHORT.to_owned());
         }
     }
     match compare(&|one| one.heavy_s) {

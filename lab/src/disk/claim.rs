@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// Where the disks' mount points, sockets and locks are.
 pub const RUNTIME_DIRECTORY: &str = "/run/minerva-lab";
 
+/// What the name of a file system's mount point begins with; the disk's name follows.
+const FILES_PREFIX: &str = "files-";
+
 /// What a disk is and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskInfo {
@@ -86,6 +89,11 @@ pub(super) fn socket(name: &str) -> PathBuf {
     directory(name).join("control")
 }
 
+/// Where a file system on the disk is mounted.
+pub(super) fn files(name: &str) -> PathBuf {
+    Path::new(RUNTIME_DIRECTORY).join(format!("{FILES_PREFIX}{name}"))
+}
+
 fn directory(name: &str) -> PathBuf {
     Path::new(RUNTIME_DIRECTORY).join(name)
 }
@@ -125,28 +133,48 @@ fn lock(name: &str) -> Result<Option<File>> {
 pub(crate) fn leftover_names() -> BTreeSet<String> {
     let entries = fs::read_dir(RUNTIME_DIRECTORY).into_iter().flatten().flatten();
     let locks = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".lock")?.to_owned()));
-    let mounts = read_mounts().into_iter().filter(|mount| mount.kind.starts_with("fuse")).filter_map(|mount| {
+    let mounts = read_mounts().into_iter().filter_map(|mount| {
         let relative = mount.mount_point.strip_prefix(RUNTIME_DIRECTORY).ok()?;
-        Some(relative.iter().next()?.to_str()?.to_owned())
+        let first = relative.iter().next()?.to_str()?;
+        // Of a disk, or of the file system on one.
+        let of_disk = mount.kind.starts_with("fuse").then_some(first);
+        of_disk.or_else(|| first.strip_prefix(FILES_PREFIX)).map(str::to_owned)
     });
     locks.chain(mounts).collect()
 }
 
 /// Removes what is left of the disk `name`, unless its owner lives. True if there was something to remove.
 pub(crate) fn remove_leftover(name: &str) -> Result<bool> {
-    let nothing = !lock_path(name).exists() && !directory(name).exists();
+    let nothing = [lock_path(name), directory(name), files(name)].iter().all(|path| !path.exists());
     if check_name(name).is_err() || nothing {
         return Ok(false);
     }
     let Some(_lock) = lock(name)? else { return Ok(false) };
     clear(name);
+    clear_run(name);
     let path = lock_path(name);
     fs::remove_file(&path).at("remove", &path)?;
     Ok(true)
 }
 
+/// What runs leave beside a disk of theirs. An owner that lives removes these itself.
+fn clear_run(name: &str) {
+    let _ = fs::remove_file(Path::new(RUNTIME_DIRECTORY).join(format!("{name}.contents")));
+    let steering = format!("steering-{name}");
+    // A disk may be named so.
+    if !lock_path(&steering).exists() {
+        let _ = fs::remove_dir_all(directory(&steering));
+    }
+}
+
 /// Detaches, unmounts and removes whatever carries the name. The caller holds the lock.
 fn clear(name: &str) {
+    // First, as a loop device is not detached while a file system on it is mounted.
+    let files = files(name);
+    for mount in read_mounts().into_iter().filter(|mount| mount.mount_point == files) {
+        unmount(&mount.mount_point);
+    }
+    let _ = fs::remove_dir(files);
     let directory = directory(name);
     for (number, _) in attached().into_iter().filter(|(_, file)| file.starts_with(&directory)) {
         detach_leftover(number, PATIENCE);

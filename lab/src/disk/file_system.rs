@@ -1,6 +1,7 @@
 //! A file system on an emulated disk that keeps its contents: ext4, with a journal, as most hosts have.
 
-use super::{Disk, RUNTIME_DIRECTORY, unmount};
+use super::claim::files;
+use super::{Disk, unmount};
 use crate::error::{At, LabError, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ impl FileSystem {
     /// When `mkfs.ext4` or `mount` is missing or fails.
     pub fn create(disk: &Disk) -> Result<Self> {
         let info = disk.info();
-        let mount_point = Path::new(RUNTIME_DIRECTORY).join(format!("files-{}", info.name));
+        let mount_point = files(&info.name);
         fs::create_dir_all(&mount_point).at("create", &mount_point)?;
         // The kernel is not to write inode tables while a scene plays.
         let options = "lazy_itable_init=1,lazy_journal_init=1,nodiscard";
@@ -39,7 +40,7 @@ impl FileSystem {
     /// When `mkfs.btrfs` or `mount` is missing or fails.
     pub fn create_btrfs(disk: &Disk) -> Result<Self> {
         let info = disk.info();
-        let mount_point = Path::new(RUNTIME_DIRECTORY).join(format!("files-{}", info.name));
+        let mount_point = files(&info.name);
         fs::create_dir_all(&mount_point).at("create", &mount_point)?;
         let options = ["-q", "-f", "-K", "-m", "single", "-d", "single", "-b", SIZE];
         done(Command::new("mkfs.btrfs").args(options).arg(&info.device))?;

@@ -105,7 +105,7 @@ pub struct MakespanPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Arm {
-    /// All at once.
+    /// All at once, by the elevator as the kernel ships it.
     Unrestricted,
     /// All at once, under a daemon that knows them.
     Minerva,
@@ -153,6 +153,7 @@ pub fn makespan(plan: &MakespanPlan, program: &WorkerProgram, interrupted: &Atom
             // New groups each time: nobody has a past.
             let groups = plan.jobs.iter().map(|job| parent.tenant(job.name)).collect::<Result<Vec<_>>>()?;
             let stage = Stage { plan, disk: &disk, groups: &groups, program, interrupted };
+            stage.set_low_latency(arm)?;
             match arm {
                 Arm::Unrestricted => round.unrestricted = stage.together()?,
                 Arm::Alone => round.alone = stage.one_by_one()?,
@@ -191,6 +192,12 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
+    /// Weights act at once without BFQ's `low_latency`, and the kernel ships it on.
+    fn set_low_latency(&self, arm: Arm) -> Result<()> {
+        let value = if arm == Arm::Unrestricted { "1" } else { "0" };
+        if self.plan.elevator == "bfq" { self.disk.queue().write("iosched/low_latency", value) } else { Ok(()) }
+    }
+
     /// The jobs, as the operator's file names them.
     fn settings(&self, parent: &CgroupParent) -> String {
         let job = |job: &MakespanJob| {

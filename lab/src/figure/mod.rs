@@ -18,9 +18,9 @@ mod vm;
 
 pub use bite::{BitePlan, BiteResult, SHARES, weights_bite};
 pub use cache::{
-    CacheCrowdPlan, CacheCrowdResult, HostilePlan, HostileResult, HostileWindow, Hostility, MigrationArm,
-    MigrationPlan, MigrationRun, NEIGHBOURS, NeighbourRun, ThroughputPlan, ThroughputResult, Transfer, cache_crowd,
-    cache_hostile, cache_migration, cache_throughput, hostile_main,
+    CacheCrowdPlan, CacheCrowdResult, HOSTILE_OPENED, HostilePlan, HostileResult, HostileWindow, Hostility,
+    MigrationArm, MigrationPlan, MigrationRun, NEIGHBOURS, NeighbourRun, ThroughputPlan, ThroughputResult, Transfer,
+    cache_crowd, cache_hostile, cache_migration, cache_throughput, hostile_main,
 };
 pub use characterise::{BatchProgram, CharacterisePlan, Characterised, Does, TruePhase, batch_programs, characterise};
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};

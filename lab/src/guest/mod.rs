@@ -32,10 +32,11 @@ mod vsock;
 
 pub use arguments::HostDisk;
 pub use error::GuestError;
+pub use folder::guest_directory;
 pub use kernel::GuestKernel;
 pub use lossy_disk::{LossyDisk, PowerCut};
 
-use folder::{GuestFolder, PREFIX, sweep, tail};
+use folder::{GuestFolder, tail};
 use machine::Machine;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -250,10 +251,7 @@ impl<'a> GuestBuilder<'a> {
     ) -> Result<(Ended, GuestOutput), GuestError> {
         let kernel = GuestKernel::obtain(&mut self.progress)?;
         let debian = if self.is_debian { Some(debian::obtain(&mut self.progress)?) } else { None };
-        sweep();
-        let prefix = format!("{PREFIX}{}-", std::process::id());
-        let directory = tempfile::Builder::new().prefix(&prefix).tempdir();
-        let directory = directory.map_err(GuestError::at("make a directory in", std::env::temp_dir()))?;
+        let directory = guest_directory()?;
         let place = GuestFolder(directory.path());
         let Self { binaries, files, modules, is_debian, .. } = &self;
         let contents = initramfs::Contents { binaries, files, modules, script, is_debian: *is_debian };

@@ -3,7 +3,7 @@
 use super::buffer::{ALIGNMENT, AlignedBuffer};
 use super::latency::Recorder;
 use super::offsets::Offsets;
-use super::rests::Resting;
+use super::rests::{Resting, rest};
 use super::{Access, Begin, Cancel, Compute, Finished, PROGRESS_EVERY, Progress, Report, WorkloadSpec, deep};
 use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
@@ -130,21 +130,29 @@ fn perform_on(
             std::thread::sleep(Duration::from_nanos(spec.think.0));
         }
         ended = boottime();
-        if let Some(resting) = &mut resting {
-            resting.rest(length as u64, cancel);
-        }
-        if ended.since(reported) >= PROGRESS_EVERY {
+        let pause = resting.as_mut().and_then(|resting| resting.after(length as u64));
+        // Before a pause too: what was done would be spread over it.
+        if pause.is_some() || ended.since(reported) >= PROGRESS_EVERY {
             reported = ended;
             progress(Progress { at: ended, bytes: done })?;
         }
+        if let Some(pause) = pause {
+            rest(pause, cancel);
+        }
     }
-    if spec.access == Access::WriteAndSync {
-        rustix::fs::fsync(file).at("sync", &spec.path)?;
-        ended = boottime();
-    }
+    ended = synced(spec, file, ended)?;
     progress(Progress { at: ended, bytes: done })?;
     let checksum = checksum.map(|sum| sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
     Ok(Finished { started, ended, bytes: done, latency: recorder.finish(), checksum })
+}
+
+/// When all is done that is asked for at the end.
+fn synced(spec: &WorkloadSpec, file: &OwnedFd, ended: Nanos) -> Result<Nanos> {
+    if spec.access != Access::WriteAndSync {
+        return Ok(ended);
+    }
+    rustix::fs::fsync(file).at("sync", &spec.path)?;
+    Ok(boottime())
 }
 
 /// One whole request; a device that moves only part of it is asked again for the rest.
@@ -178,8 +186,8 @@ fn commit(spec: &WorkloadSpec, file: &OwnedFd, block: &[u8], end: u64) -> Result
 
 #[cfg(test)]
 mod tests {
-    use super::perform;
-    use crate::workload::{Access, Appearance, Cancel, Compute, WorkloadSpec};
+    use super::{open_for, perform, perform_on};
+    use crate::workload::{Access, Appearance, Cancel, Compute, Rests, WorkloadSpec};
     use minerva_model::Nanos;
     use sha2::{Digest, Sha256};
 
@@ -219,6 +227,24 @@ mod tests {
         (0..8).for_each(|_| expected.update(region));
         let expected: String = expected.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(finished.checksum, Some(expected));
+    }
+
+    #[test]
+    fn what_was_done_before_a_pause_is_reported_before_it() {
+        let path = std::env::temp_dir().join(format!("minerva-test-perform-rest-{}", std::process::id()));
+        std::fs::write(&path, vec![0; 256 << 10]).unwrap();
+        let rests = Rests { burst_bytes: 192 << 10, pause: Nanos::from_millis(150), jitter_permille: 0 };
+        let spec = WorkloadSpec { rests: Some(rests), bytes: Some(512 << 10), ..spec(&path) };
+        let mut reports = Vec::new();
+        let opened = open_for(&spec);
+        std::fs::remove_file(&path).unwrap();
+        let Ok(file) = opened else { return println!("skipped: needs direct I/O in {}", path.display()) };
+        perform_on(&spec, &file, &Cancel::default(), &mut |progress| {
+            reports.push(progress.bytes >> 10);
+            Ok(())
+        })
+        .unwrap();
+        assert!(reports.contains(&192) && reports.contains(&384), "{reports:?}");
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Resting {
     }
 
     /// Takes what was transferred; the pause that is due, if one is.
-    fn after(&mut self, bytes: u64) -> Option<Nanos> {
+    pub(super) fn after(&mut self, bytes: u64) -> Option<Nanos> {
         self.left_bytes = self.left_bytes.saturating_sub(bytes);
         if self.left_bytes > 0 {
             return None;
@@ -48,16 +48,15 @@ impl Resting {
         self.left_bytes = self.about(self.rests.burst_bytes);
         Some(Nanos(self.about(self.rests.pause.0)))
     }
+}
 
-    /// Takes what was transferred, and pauses if it is time.
-    pub(super) fn rest(&mut self, bytes: u64, cancel: &Cancel) {
-        let Some(pause) = self.after(bytes) else { return };
-        let mut left = Duration::from_nanos(pause.0);
-        while !left.is_zero() && !cancel.load(Ordering::Relaxed) {
-            let piece = left.min(PIECE);
-            std::thread::sleep(piece);
-            left -= piece;
-        }
+/// Pauses for so long, or until it is told to stop.
+pub(super) fn rest(pause: Nanos, cancel: &Cancel) {
+    let mut left = Duration::from_nanos(pause.0);
+    while !left.is_zero() && !cancel.load(Ordering::Relaxed) {
+        let piece = left.min(PIECE);
+        std::thread::sleep(piece);
+        left -= piece;
     }
 }
 

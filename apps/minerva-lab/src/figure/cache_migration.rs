@@ -103,19 +103,26 @@ fn lost(where_: &str, rounds: &[Vec<MigrationRun>]) -> Line {
             let pausing = Loss::of(rounds, arm, place, |run| &run.pausing);
             let busy = Loss::of(rounds, arm, place, |run| &run.busy);
             if arm == POOL {
-                worst = worst.max(pausing.throughput);
+                worst = worst.max(pausing.throughput).max(busy.throughput);
             }
             words.push(format!("{neighbour}, {name}: {pausing} with pauses, {busy} without"));
         }
     }
-    let moved = rounds.iter().map(|round| round[POOL].moved_pausing as f64 / 1e6);
+    let moved: Vec<f64> = rounds.iter().map(|round| round[POOL].moved_pausing as f64 / 1e6).collect();
+    // Who moves nothing in pauses, or all of it before them, costs nothing there and has shown nothing.
+    let idle = moved.iter().filter(|moved| **moved <= 0.0).count();
+    let nothing = if idle == 0 { String::new() } else { format!(", nothing in {idle} of {} rounds", moved.len()) };
     Line {
         id: "cache-migration",
         value: worst,
-        unit: "% of its throughput lost by the neighbour that loses most while files move from the pool",
-        goal: format!("less than {LOST_PERCENT_MAX}"),
-        met: worst < LOST_PERCENT_MAX,
-        detail: format!("{where_}, {:.0} MB moved in pauses; against no burst: {}", median(moved), words.join("; ")),
+        unit: "% of its throughput lost by the neighbour that loses most, with pauses or without, beside the pool",
+        goal: format!("less than {LOST_PERCENT_MAX}, and in each round some is moved in pauses"),
+        met: worst < LOST_PERCENT_MAX && idle == 0,
+        detail: format!(
+            "{where_}, {:.0} MB moved in pauses{nothing}; against no burst: {}",
+            median(moved.iter().copied()),
+            words.join("; ")
+        ),
     }
 }
 
@@ -157,7 +164,7 @@ mod tests {
             busy: neighbours.clone(),
             pausing: neighbours,
             worked_s: vec![[0.0, 10.0], [15.0, 20.0]],
-            moved_pausing: 0,
+            moved_pausing: 1,
             series: vec![vec![], vec![]],
         }
     }
@@ -188,5 +195,18 @@ mod tests {
             lines(&plan, &[round(35.0)]).iter().map(|line| ((line.value * 10.0).round() / 10.0, line.met)).collect();
         assert_eq!(told, [(6.0, true), (5.0, false), (15.0, true)]);
         assert_eq!(lines(&plan, &[round(18.0)])[2].value, 0.0);
+        // What is lost while nobody pauses counts too, and so does a round in which nothing moved in pauses.
+        let lost = |change: fn(&mut MigrationRun)| {
+            let mut rounds = [round(35.0), round(35.0)];
+            rounds.iter_mut().for_each(|round| round[3].pausing = round[0].pausing.clone());
+            rounds.iter_mut().for_each(|round| round[3].busy = round[0].busy.clone());
+            change(&mut rounds[1][3]);
+            lines(&plan, &rounds).swap_remove(1)
+        };
+        assert!(lost(|_| ()).met);
+        let idle = lost(|run| run.moved_pausing = 0);
+        assert!(!idle.met && idle.detail.contains("nothing in 1 of 2 rounds"), "{}", idle.detail);
+        let busy = lost(|run| run.busy[0].mb_per_s = 0.8);
+        assert!(!busy.met && (busy.value - 10.0).abs() < 1e-9, "{}", busy.value);
     }
 }

@@ -3,7 +3,7 @@
 use crate::binaries;
 use crate::cli::Output;
 use anyhow::Context as _;
-use minerva_lab::guest::Guest;
+use minerva_lab::guest::{Guest, guest_directory};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) fn prepared_figure(
     output: &Output,
     patience: Duration,
 ) -> anyhow::Result<Result<String, String>> {
-    let directory = tempfile::tempdir().context("failed to make a directory for the guest's programs")?;
+    let directory = guest_directory()?;
     let own = std::env::current_exe().context("failed to find this program")?;
     let mut guest = Guest::builder().memory_mib(MEMORY_MIB).cpus(2).progress(|said| eprintln!("{said}"));
     for module in ["fuse", "loop", "crc32c_generic", "ext4"] {

@@ -1,6 +1,6 @@
 //! `minerva-lab figure kill-restore`
 
-use super::Line;
+use super::{Line, drawn_seed};
 use crate::cli::KillRestoreArguments;
 use crate::{binaries, signals};
 use minerva_lab::figure::{Bounds, EffectResult, KillPlan, StoreRows, kill_restore};
@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &KillRestoreArguments) -> anyhow::Result<()> {
         kills: arguments.kills,
         effect_checks: arguments.effect_checks,
         effect: Bounds { window: Nanos::from_secs(arguments.effect_seconds.max(1)), error_max },
-        seed: arguments.seed,
+        seed: drawn_seed(arguments.seed),
         daemon: binaries::minervad(&arguments.output)?,
         tool: binaries::minerva_ctl(&arguments.output)?,
     };

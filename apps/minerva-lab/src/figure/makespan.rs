@@ -6,12 +6,14 @@ use crate::{binaries, signals};
 use minerva_lab::figure::{MakespanJob, MakespanPlan, MakespanRound, alike_jobs, makespan, mixed_jobs};
 use minerva_lab::workload::WorkerProgram;
 
-/// Of what running one after the other, the shortest first, gains in mean completion, in percent.
+/// Of what running one after the other, the shortest first, gains in mean completion and in mean slowdown, in percent.
 const GAIN_PERCENT_MIN: f64 = 80.0;
 /// By how much the longest may take longer, in percent.
 const LONGEST_PERCENT_MAX: f64 = 5.0;
 /// Jobs count only where the disk is this busy without restriction, in percent.
 const BUSY_PERCENT_MIN: f64 = 80.0;
+/// So many rounds are asked for: fewer meet no goal.
+const ROUNDS_MIN: usize = 5;
 
 pub(crate) fn run(arguments: &MakespanArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
@@ -31,7 +33,9 @@ pub(crate) fn run(arguments: &MakespanArguments) -> anyhow::Result<()> {
             };
             let where_ = format!("{}, {elevator}, {jobs} jobs at scale {}", arguments.profile, arguments.scale);
             let rounds = makespan(&plan, &program, &interrupted)?;
-            line(&where_, &plan.jobs, &rounds).print(arguments.output.json)?;
+            for line in lines(&where_, &plan.jobs, &rounds) {
+                line.print(arguments.output.json)?;
+            }
         }
     }
     Ok(())
@@ -69,11 +73,45 @@ fn means(round: &MakespanRound) -> Means {
     }
 }
 
-fn line(where_: &str, jobs: &[MakespanJob], rounds: &[MakespanRound]) -> Line {
+/// What of the optimum's gain is reached, in percent.
+fn gain([unrestricted, minerva, optimum]: [f64; 3]) -> f64 {
+    100.0 * (unrestricted - minerva) / (unrestricted - optimum)
+}
+
+/// Whether there are enough rounds, and a busy disk, to say anything.
+fn counts(rounds: &[MakespanRound]) -> bool {
+    rounds.len() >= ROUNDS_MIN && median(rounds.iter().map(|round| 100.0 * round.unrestricted.busy)) >= BUSY_PERCENT_MIN
+}
+
+fn lines(where_: &str, jobs: &[MakespanJob], rounds: &[MakespanRound]) -> [Line; 2] {
+    [completion(where_, jobs, rounds), slowdown(where_, rounds)]
+}
+
+/// Each job's time as a multiple of its time alone, in the mean of all jobs.
+fn slowdown(where_: &str, rounds: &[MakespanRound]) -> Line {
+    let gains: Vec<f64> = rounds.iter().map(|round| gain(means(round).slowdowns)).collect();
+    let [unrestricted, minerva, optimum] =
+        [0, 1, 2].map(|arm| median(rounds.iter().map(|round| means(round).slowdowns[arm])));
+    let value = median(gains.iter().copied());
+    Line {
+        id: "makespan",
+        value,
+        unit: "% of what the optimum gains in mean slowdown",
+        goal: format!("at least {GAIN_PERCENT_MIN} in {ROUNDS_MIN} rounds"),
+        met: counts(rounds) && value >= GAIN_PERCENT_MIN,
+        detail: format!(
+            "{where_}, {} rounds ({}): mean slowdown {minerva:.2} for {unrestricted:.2}, optimum {optimum:.2}",
+            rounds.len(),
+            spread(&gains)
+        ),
+    }
+}
+
+fn completion(where_: &str, jobs: &[MakespanJob], rounds: &[MakespanRound]) -> Line {
     let of = |value: &dyn Fn(&MakespanRound) -> f64| -> Vec<f64> { rounds.iter().map(value).collect() };
     let gains = of(&|round| {
         let Means { unrestricted, minerva, optimum, .. } = means(round);
-        100.0 * (unrestricted - minerva) / (unrestricted - optimum)
+        gain([unrestricted, minerva, optimum])
     });
     let last = |seconds: &[f64]| seconds.iter().copied().fold(0.0, f64::max);
     let makespans = of(&|round| percent(last(&round.minerva.seconds), last(&round.unrestricted.seconds)));
@@ -83,36 +121,26 @@ fn line(where_: &str, jobs: &[MakespanJob], rounds: &[MakespanRound]) -> Line {
         percent(round.minerva.seconds[job], round.unrestricted.seconds[job])
     });
     let busy = of(&|round| 100.0 * round.unrestricted.busy);
-    let slowdowns = [0, 1, 2].map(|arm| median(rounds.iter().map(|round| means(round).slowdowns[arm])));
+    let [gained, whole, later, busy] = [&gains, &makespans, &longest, &busy].map(|of| median(of.iter().copied()));
     let mean_seconds = |value: fn(&Means) -> f64| median(rounds.iter().map(|round| value(&means(round))));
-    let counts = median(busy.iter().copied()) >= BUSY_PERCENT_MIN;
     Line {
         id: "makespan",
-        value: median(gains.iter().copied()),
+        value: gained,
         unit: "% of what the optimum gains in mean completion",
         goal: format!(
-            "at least {GAIN_PERCENT_MIN}, makespan no longer, the longest at most {LONGEST_PERCENT_MAX} % longer"
+            "at least {GAIN_PERCENT_MIN} in {ROUNDS_MIN} rounds, makespan no longer, the longest at most {LONGEST_PERCENT_MAX} % longer"
         ),
-        met: counts
-            && median(gains.iter().copied()) >= GAIN_PERCENT_MIN
-            && median(makespans.iter().copied()) <= 0.0
-            && median(longest.iter().copied()) <= LONGEST_PERCENT_MAX,
+        met: counts(rounds) && gained >= GAIN_PERCENT_MIN && whole <= 0.0 && later <= LONGEST_PERCENT_MAX,
         detail: format!(
-            "{where_}, {} rounds ({}): mean {:.1} for {:.1} s, optimum {:.1}; mean slowdown {:.2} for {:.2}, optimum {:.2}; makespan \
-             {:+.1} % ({}), the longest {:+.1} % ({}); disk busy {:.0} % without restriction; all bytes direct, so all charged; {}",
+            "{where_}, {} rounds ({}): mean {:.1} for {:.1} s, optimum {:.1}; makespan {whole:+.1} % ({}), the longest {later:+.1} % \
+             ({}); disk busy {busy:.0} % without restriction, as the kernel ships the elevator; all bytes direct, so all charged; {}",
             rounds.len(),
             spread(&gains),
             mean_seconds(|means| means.minerva),
             mean_seconds(|means| means.unrestricted),
             mean_seconds(|means| means.optimum),
-            slowdowns[1],
-            slowdowns[0],
-            slowdowns[2],
-            median(makespans.iter().copied()),
             spread(&makespans),
-            median(longest.iter().copied()),
             spread(&longest),
-            median(busy.iter().copied()),
             each(jobs, rounds)
         ),
     }
@@ -150,7 +178,7 @@ fn spread(values: &[f64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::means;
+    use super::{lines, means};
     use minerva_lab::figure::{MakespanRound, MakespanRun};
 
     #[test]
@@ -164,5 +192,18 @@ mod tests {
         let means = means(&round);
         assert_eq!((means.optimum, means.minerva), (100.0 / 3.0, 35.0));
         assert_eq!(means.slowdowns[2], (2.0 + 1.0 + 1.5) / 3.0);
+    }
+
+    #[test]
+    fn few_rounds_and_a_slowdown_that_misses_meet_no_goal() {
+        let round = |short: f64| {
+            let run = |seconds: [f64; 2]| MakespanRun { seconds: seconds.to_vec(), busy: 1.0 };
+            MakespanRound { unrestricted: run([40.0, 20.0]), minerva: run([30.0, short]), alone: run([30.0, 1.0]) }
+        };
+        let met = |rounds: usize, short: f64| lines("", &[], &vec![round(short); rounds]).map(|line| line.met);
+        assert_eq!(met(5, 1.0), [true, true]);
+        assert_eq!(met(4, 1.0), [false, false]);
+        // The mean is made of seconds, the slowdown by the short one.
+        assert_eq!(met(5, 6.0), [true, false]);
     }
 }

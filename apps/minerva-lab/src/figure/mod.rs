@@ -120,6 +120,14 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
+/// The least and the most.
+fn range(values: &[f64]) -> String {
+    let (least, most) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(*value), most.max(*value)));
+    format!("{least:.1} to {most:.1}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::median;

@@ -1,7 +1,7 @@
 //! `minerva-lab figure noisy-neighbour`: pairs of runs, equal weights and minervad, because a machine's speed
 //! drifts, in drawn order, because who goes second may find another machine.
 
-use super::{Line, SLICE_MS, drawn_seed, median, steering};
+use super::{Line, SLICE_MS, drawn_seed, median, range, steering};
 use crate::cli::NoisyNeighbourArguments;
 use crate::{binaries, signals};
 use minerva_lab::scene::{Comparison, Equal, Minervad, RunResult, Scene, Stage, Steering, run_scene};
@@ -52,7 +52,9 @@ pub(super) fn run(arguments: &NoisyNeighbourArguments) -> anyhow::Result<()> {
 type Pair = (Comparison, RunResult, RunResult);
 
 fn tenant_line(scene: &Scene, pairs: &[Pair], index: usize) -> Line {
-    let change = median(pairs.iter().map(|(comparison, ..)| comparison.tenants[index].completion_change_percent));
+    let changes: Vec<f64> =
+        pairs.iter().map(|(comparison, ..)| comparison.tenants[index].completion_change_percent).collect();
+    let change = median(changes.iter().copied());
     let completion =
         |run: fn(&Pair) -> &RunResult| median(pairs.iter().map(|pair| run(pair).tenants[index].completion_s));
     // Who comes late has little to do and is to gain.
@@ -64,7 +66,7 @@ fn tenant_line(scene: &Scene, pairs: &[Pair], index: usize) -> Line {
         goal: format!("at most {most:+}"),
         met: change <= most,
         detail: format!(
-            "{} ({}, scale {}): {:.2} s with equal weights, {:.2} s under {}; median of {} pairs",
+            "{} ({}, scale {}): {:.2} s with equal weights, {:.2} s under {}; median of {} pairs, {}",
             scene.tenants[index].name,
             scene.tenants[index].description,
             scene.scale,
@@ -72,12 +74,14 @@ fn tenant_line(scene: &Scene, pairs: &[Pair], index: usize) -> Line {
             completion(|pair| &pair.2),
             pairs[0].0.steering,
             pairs.len(),
+            range(&changes),
         ),
     }
 }
 
 fn disk_line(scale: f64, pairs: &[Pair]) -> Line {
-    let percent = median(pairs.iter().map(|(comparison, ..)| comparison.disk_percent));
+    let percents: Vec<f64> = pairs.iter().map(|(comparison, ..)| comparison.disk_percent).collect();
+    let percent = median(percents.iter().copied());
     Line {
         id: "noisy-neighbour",
         value: percent,
@@ -85,11 +89,13 @@ fn disk_line(scale: f64, pairs: &[Pair]) -> Line {
         goal: format!("at least {DISK_LEAST}"),
         met: percent >= DISK_LEAST,
         detail: format!(
-            "whole disk, scale {scale}: {:.2} MB/s with equal weights, {:.2} MB/s under {}; {:.0} % under contention",
+            "whole disk, scale {scale}: {:.2} MB/s with equal weights, {:.2} MB/s under {}; {:.0} % under contention; median of {} pairs, {}",
             median(pairs.iter().map(|pair| pair.1.disk_mb_per_s)),
             median(pairs.iter().map(|pair| pair.2.disk_mb_per_s)),
             pairs[0].0.steering,
             median(pairs.iter().map(|pair| pair.0.contended_percent)),
+            pairs.len(),
+            range(&percents),
         ),
     }
 }

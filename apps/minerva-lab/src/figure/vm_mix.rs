@@ -9,8 +9,8 @@ use crate::vm_cli::VmMixArguments;
 use minerva_model::Nanos;
 
 /// The goal is that of so many runs in guests, and of so many seconds each; fewer show nothing.
-const RUNS_MIN: usize = 5;
-const SECONDS_MIN: u64 = 60;
+pub(super) const RUNS_MIN: usize = 5;
+pub(super) const SECONDS_MIN: u64 = 60;
 
 /// Results of one arm, run by run.
 struct Fared {

@@ -1,6 +1,6 @@
 //! `minerva-lab figure weights-bite`
 
-use super::{Line, median, steering};
+use super::{Line, median, range, steering};
 use crate::cli::WeightsBiteArguments;
 use crate::{output, signals};
 use anyhow::Context as _;
@@ -38,22 +38,23 @@ pub(super) fn run(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
             settings: settings.clone(),
         };
         let windows = weights_bite(&plan, &program, steering.as_ref(), &interrupted)?;
-        let ratio = median(windows.iter().map(|window| window.ratio));
-        let error = (ratio - MEANT).abs() / MEANT;
+        let ratios: Vec<f64> = windows.iter().map(|window| window.ratio).collect();
+        let ratio = median(ratios.iter().copied());
         let order = if arguments.random { "random" } else { "sequential" };
         let line = Line {
             id: "weights-bite",
             value: ratio,
             unit: "ratio",
             goal: "8 within 15 %".to_owned(),
-            met: error <= ERROR_MAX,
+            met: (ratio - MEANT).abs() / MEANT <= ERROR_MAX,
             detail: format!(
-                "{}, cgroup {}, {order} reads of {} KiB: median of {} windows of {} s, {:.2} and {:.2} MB/s",
+                "{}, cgroup {}, {order} reads of {} KiB: median of {} windows of {} s ({}), {:.2} and {:.2} MB/s",
                 steering.name(),
                 version(),
                 block >> 10,
                 windows.len(),
                 arguments.seconds,
+                range(&ratios),
                 median(windows.iter().map(|window| window.heavy_mb_per_s)),
                 median(windows.iter().map(|window| window.light_mb_per_s)),
             ),

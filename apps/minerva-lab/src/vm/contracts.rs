@@ -136,9 +136,11 @@ impl Scene {
             contract_bytes_per_second: self.contract_bytes_per_second(place) as f64,
             burst_bytes: f64::from(self.block),
             delay: self.delay,
+            think: Nanos::ZERO,
         };
         let own = records(run, place);
-        match own.is_empty() {
+        // A guest that the log does not know was never answered.
+        match run.records.is_empty() {
             true => judge_progress(&reported_bytes(&run.guests[place], 0), bytes_per_second),
             false => judge_contract(&own, &promise, run.begin, run.end),
         }

@@ -166,14 +166,15 @@ impl Member {
         let mut times: Vec<Nanos> = own.iter().filter(within).map(|record| record.done.since(record.arrived)).collect();
         times.sort_unstable();
         let seconds = run.end.since(run.begin).as_secs_f64().max(1e-9);
-        let bytes_per_second = match own.is_empty() {
+        let bytes_per_second = match run.records.is_empty() {
             true => {
                 let reported = super::reported_bytes(&run.guests[place], 0);
                 reported.iter().sum::<u64>() as f64 / reported.len().max(1) as f64
             }
             false => own.iter().filter(within).map(|record| record.bytes).sum::<u64>() as f64 / seconds,
         };
-        let kept = self.contract.filter(|_| !own.is_empty()).map(|(rate, burst)| {
+        // A guest that the log does not know was never answered.
+        let kept = self.contract.filter(|_| !run.records.is_empty()).map(|(rate, burst)| {
             let rate = rate as f64;
             let promise = VmPromise {
                 // A service curve of rate and delay says nothing of the first `delay` of a second.
@@ -181,9 +182,36 @@ impl Member {
                 contract_bytes_per_second: rate,
                 burst_bytes: f64::from(burst),
                 delay: DELAY,
+                think: self.think,
             };
             judge_contract(&own, &promise, run.begin, run.end)
         });
         Had { kept, bytes_per_second, times }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MEMBERS, judge};
+    use minerva_lab::figure::{Record, VmProgress, VmRun, VmWaited};
+    use minerva_model::Nanos;
+
+    #[test]
+    fn a_guest_that_was_never_answered_has_not_kept_its_contract() {
+        let (begin, end) = (Nanos::from_secs(1), Nanos::from_secs(5));
+        let other = |second| Record {
+            disk: MEMBERS[1].name.to_owned(),
+            tag: 0,
+            bytes: 8 << 20,
+            arrived: Nanos::from_secs(second),
+            sent: Nanos::from_secs(second),
+            done: Nanos::from_millis(second * 1000 + 999),
+        };
+        let guests = vec![VmProgress { begin, end, readers: vec![Vec::new()] }; MEMBERS.len()];
+        let records = (0..5).map(other).collect();
+        let had = judge(&VmRun { records, begin, end, guests, waited: VmWaited::default() });
+        let kept = had[0].kept.as_ref().expect("a contract");
+        assert_eq!((kept.asked, kept.missed, kept.late), (4, 4, 1));
+        assert!(MEMBERS[0].contract.is_some() && had[1].kept.as_ref().is_some_and(|kept| kept.missed == 0));
     }
 }

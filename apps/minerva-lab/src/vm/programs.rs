@@ -5,6 +5,7 @@ use crate::figure::in_guest;
 use crate::options::Output;
 use anyhow::Context as _;
 use minerva_lab::figure::{VmArm, VmGuest, VmPlan, VmRun, run_vms};
+use minerva_lab::guest::guest_directory;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -30,7 +31,7 @@ impl Programs {
     /// Finds them, and makes the guests' one small.
     pub(crate) fn prepare(output: &Output) -> anyhow::Result<Self> {
         let server = binaries::minerva_blk(output)?;
-        let directory = tempfile::tempdir().context("failed to make a directory for the guests' program")?;
+        let directory = guest_directory()?;
         let own = std::env::current_exe().context("failed to find this program")?;
         let reader = in_guest::stripped(&own, directory.path())?;
         Ok(Self { server, reader, _directory: directory })

@@ -17,8 +17,12 @@ const TIMEOUT: Duration = Duration::from_secs(1_500);
 pub(super) fn guest(packages: &[(&str, &[u32])]) -> GuestBuilder<'static> {
     let folder = tempfile::tempdir().expect("a directory");
     for revision in [1, 2] {
-        let wanted = packages.iter().filter(|(_, revisions)| revisions.contains(&revision));
-        pack(folder.path(), revision, wanted.map(|(name, _)| *name));
+        let wanted: Vec<&str> =
+            packages.iter().filter(|(_, revisions)| revisions.contains(&revision)).map(|(name, _)| *name).collect();
+        // Without names all packages would be made.
+        if !wanted.is_empty() {
+            pack(folder.path(), revision, &wanted);
+        }
     }
     let mut guest = Guest::builder().debian().cpus(2);
     for entry in folder.path().read_dir().expect("packages") {
@@ -56,7 +60,7 @@ impl Answers {
 }
 
 /// Makes these packages in one revision.
-fn pack<'a>(folder: &Path, revision: u32, names: impl Iterator<Item = &'a str>) {
+fn pack(folder: &Path, revision: u32, names: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut task = match std::env::var_os(XTASK) {
         Some(xtask) => {
@@ -71,6 +75,6 @@ fn pack<'a>(folder: &Path, revision: u32, names: impl Iterator<Item = &'a str>) 
         }
     };
     task.current_dir(&root).args(["--profile", "dev", "--revision", &revision.to_string(), "--output"]).arg(folder);
-    task.args(names.flat_map(|name| ["--only", name]));
+    task.args(names.iter().flat_map(|name| ["--only", *name]));
     assert!(task.status().is_ok_and(|status| status.success()), "no packages: {task:?}");
 }

@@ -94,6 +94,20 @@ fn judged(ours: [f64; 2], weights: Option<[f64; 4]>) -> Vec<super::Row> {
 }
 
 #[test]
+fn a_victim_that_lasts_no_whole_while_is_told_as_not_measured() {
+    let contest = Contest::of("commit-2", "sata7200-80g", 0.3).unwrap();
+    let play = |rate| vec![lasting_run(&contest, [rate; 2], None)];
+    let arms = BTreeMap::from([("bfq".to_owned(), play(1.0)), ("minerva".to_owned(), play(9.0))]);
+    let alone = contest.alone().into_iter().map(|(index, _)| (index, lasting_run(&contest, [9.0; 2], None))).collect();
+    let judgement = judge(&contest, &arms, "minerva", &alone, &Goals::default()).unwrap();
+    let victims: Vec<_> = judgement.rows.iter().filter(|row| row.what.starts_with("done by ")).collect();
+    assert_eq!(victims.len(), 2, "{:?}", judgement.rows);
+    for row in victims {
+        assert!(!row.met && row.value.is_nan() && row.detail.starts_with("not measured, as it lasts less"), "{row:?}");
+    }
+}
+
+#[test]
 fn a_victim_that_starves_beside_another_is_a_miss() {
     let rows = judged([4.0, 0.5], None);
     let missed: Vec<&str> = rows.iter().filter(|row| !row.met).map(|row| row.what.as_str()).collect();

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// So many processes work at once: no single one may have as many files open.
 const PROCESSES: u64 = 8;
 /// So many files all of them hold open.
-const OPENED: u64 = 100_000;
+pub const HOSTILE_OPENED: u64 = 100_000;
 /// Who holds what it wanted looks again after so long, and so does who is refused.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -44,6 +44,8 @@ impl Hostility {
 pub(super) struct Done {
     pub(super) acts: u64,
     pub(super) refused: u64,
+    /// Files that it held open at its end.
+    pub(super) held: u64,
 }
 
 /// What `minerva-lab hostile` does: it acts in a directory of its own until its standard input ends, and says how often.
@@ -57,10 +59,11 @@ pub fn hostile_main(hostility: Hostility, directory: &Path) -> Result<()> {
     let mut done = Done::default();
     // Where this is refused all else is, and counted.
     let _ = fs::create_dir_all(directory);
-    hostility.go_on(directory, &mut |act| {
+    let held = hostility.go_on(directory, &mut |act| {
         *(if act.is_ok() { &mut done.acts } else { &mut done.refused }) += 1;
         !ends.load(Ordering::Relaxed)
     });
+    done.held = held as u64;
     let _ = fs::remove_dir_all(directory);
     let text = serde_json::to_string(&done).unwrap_or_default();
     writeln!(io::stdout(), "{text}").at("report to", "the parent")
@@ -105,14 +108,15 @@ impl Drop for HostileProcess {
 }
 
 impl Hostility {
-    /// Goes on until `told`, which hears of each act, says that it is enough.
-    fn go_on(self, directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
+    /// Goes on until `told`, which hears of each act, says that it is enough; how many files it held open then.
+    fn go_on(self, directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) -> usize {
         match self {
             Self::Fills => fill(directory, told),
-            Self::Opens => open(directory, told),
+            Self::Opens => return open(directory, told),
             Self::Renames => rename(directory, told),
             Self::Makes => while told(make(&directory.join("made"))) {},
         }
+        0
     }
 }
 
@@ -133,10 +137,11 @@ fn fill(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
     }
 }
 
-fn open(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
+fn open(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) -> usize {
     let mut held = Vec::new();
-    for number in 0.. {
-        let done = if held.len() as u64 >= OPENED / PROCESSES {
+    let mut number = 0_u64;
+    loop {
+        let done = if held.len() as u64 >= HOSTILE_OPENED / PROCESSES {
             // All are open: now the same ones are looked at again.
             std::thread::sleep(PAUSE);
             fs::metadata(directory.join("0")).map(drop)
@@ -147,8 +152,9 @@ fn open(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
             std::thread::sleep(PAUSE);
         }
         if !told(done) {
-            return;
+            return held.len();
         }
+        number += 1;
     }
 }
 

@@ -34,6 +34,18 @@ pub struct CacheCrowdPlan {
     pub idle: Duration,
 }
 
+impl CacheCrowdPlan {
+    /// How many files each tenant has.
+    fn files_each(&self) -> u64 {
+        self.files / u64::from(self.tenants.max(1))
+    }
+
+    /// How many there are in all: as many for each.
+    pub fn files_made(&self) -> u64 {
+        self.files_each() * u64::from(self.tenants)
+    }
+}
+
 /// What it cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CacheCrowdResult {
@@ -71,7 +83,7 @@ pub fn cache_crowd(
 ) -> Result<CacheCrowdResult> {
     let name = format!("cachecrowd-{}", std::process::id());
     let folder = Directory::create(plan.pool.join(&name))?;
-    let files = plan.files / u64::from(plan.tenants.max(1));
+    let files = plan.files_each();
     let tenants: Vec<ServedTenant> = (0..plan.tenants)
         .map(|number| ServedTenant {
             name: format!("t{number}"),
@@ -80,7 +92,7 @@ pub fn cache_crowd(
             files: 2 * files + 1000,
         })
         .collect();
-    told(&format!("making {} files", files * u64::from(plan.tenants)));
+    told(&format!("making {} files", plan.files_made()));
     for tenant in &tenants {
         make_files(&folder.path().join("tenants").join(&tenant.name), files, interrupted)?;
     }

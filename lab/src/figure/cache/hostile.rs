@@ -53,6 +53,8 @@ pub struct HostileWindow {
     pub acts: u64,
     /// And what it was refused.
     pub refused: u64,
+    /// How many files it held open at the end.
+    pub held: u64,
 }
 
 /// All windows of one kind of hostility: without it, with it in the service, and with it in plain memory; a set a round.
@@ -140,6 +142,7 @@ impl Bed<'_> {
         Ok(HostileWindow {
             acts: done.iter().map(|done| done.acts).sum(),
             refused: done.iter().map(|done| done.refused).sum(),
+            held: done.iter().map(|done| done.held).sum(),
             ..window
         })
     }

@@ -10,7 +10,7 @@ mod service;
 mod throughput;
 mod trees;
 
-pub use acts::{Hostility, hostile_main};
+pub use acts::{HOSTILE_OPENED, Hostility, hostile_main};
 pub use burst::MigrationArm;
 pub use crowd::{CacheCrowdPlan, CacheCrowdResult, cache_crowd};
 pub use hostile::{HostilePlan, HostileResult, HostileWindow, cache_hostile};

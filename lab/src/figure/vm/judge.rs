@@ -14,6 +14,8 @@ pub struct VmPromise {
     pub burst_bytes: f64,
     /// The contract: each request is done within this from when rate and burst allow it.
     pub delay: Nanos,
+    /// The guest asks again so long after an answer.
+    pub think: Nanos,
 }
 
 /// How a promise fared.
@@ -50,8 +52,12 @@ pub struct VmKept {
 /// A guest that has nothing under way for more than this part of a second did not ask all the time.
 const IDLE_MAX: Nanos = Nanos::from_millis(100);
 
-/// Judges the requests of one guest, in the order in which they came, over the whole seconds from `begin` to `end`.
+/// Judges the requests of one guest, in the order in which they came, over the whole seconds from `begin` to `end`. The guest asks again
+/// after each answer until then.
 pub fn judge_contract(records: &[&Record], promise: &VmPromise, begin: Nanos, end: Nanos) -> VmKept {
+    let starved = unanswered(records, promise, begin, end);
+    let records: Vec<&Record> = records.iter().copied().chain(&starved).collect();
+    let records = records.as_slice();
     let seconds = end.since(begin).0 / Nanos::SECOND.0;
     let mut kept = VmKept { seconds, least_bytes: u64::MAX, ..VmKept::default() };
     judge_requests(records, promise, begin, end, &mut kept);
@@ -72,6 +78,21 @@ pub fn judge_contract(records: &[&Record], promise: &VmPromise, begin: Nanos, en
     }
     kept.idle = idle_all as f64 / (seconds.max(1) * Nanos::SECOND.0) as f64;
     kept
+}
+
+/// The request that was still queued at the end, if there was one. Only what is answered is in the log, so a guest that is starved to the
+/// end would look as if it had not asked.
+fn unanswered(records: &[&Record], promise: &VmPromise, begin: Nanos, end: Nanos) -> Option<Record> {
+    let last = records.iter().max_by_key(|record| record.done);
+    let arrived = last.map_or(begin, |record| record.done + promise.think);
+    (arrived < end).then(|| Record {
+        disk: last.map(|record| record.disk.clone()).unwrap_or_default(),
+        tag: last.map_or(0, |record| record.tag),
+        bytes: last.map_or(0, |record| record.bytes),
+        arrived,
+        sent: end,
+        done: end,
+    })
 }
 
 /// Each request on its own.
@@ -187,6 +208,7 @@ mod tests {
         contract_bytes_per_second: 1000.0,
         burst_bytes: 100.0,
         delay: Nanos::from_millis(200),
+        think: Nanos::ZERO,
     };
 
     fn judge(records: &[Record]) -> super::VmKept {
@@ -214,9 +236,29 @@ mod tests {
         assert_eq!((kept.longest, kept.within_late), (Nanos::from_millis(250), kept.requests));
         // Twenty at once, of which one is allowed every 100 ms: served so, none is late but for the wait that it had coming.
         let at_once: Vec<_> = (0..20).map(|n| record(1, 100, [1000, 1000 + n * 100, 1100 + n * 100])).collect();
-        let kept = judge(&at_once);
+        let at_once: Vec<&Record> = at_once.iter().collect();
+        let kept = judge_contract(&at_once, &PROMISE, Nanos::SECOND, Nanos::from_secs(3));
         assert_eq!((kept.requests, kept.late, kept.longest), (20, 0, Nanos::from_millis(100)));
         assert_eq!((kept.within, kept.within_late), (1, 0));
+    }
+
+    #[test]
+    fn a_guest_that_waits_to_the_end_for_an_answer_has_asked_all_the_while() {
+        // Served for two seconds, then never again.
+        let kept = judge(&reader(100, 100, 0, 2));
+        assert_eq!((kept.seconds, kept.asked, kept.missed), (3, 3, 2));
+        assert_eq!((kept.late, kept.longest), (1, Nanos::from_secs(2)));
+        // Never served.
+        let kept = judge(&[]);
+        assert_eq!((kept.asked, kept.missed, kept.late, kept.requests), (3, 3, 1, 1));
+        // One that was served until just before the end has missed nothing.
+        let just_before = judge_contract(
+            &reader(100, 100, 0, 4).iter().collect::<Vec<_>>(),
+            &PROMISE,
+            Nanos::SECOND,
+            Nanos::from_millis(4050),
+        );
+        assert_eq!((just_before.asked, just_before.missed, just_before.late), (3, 0, 0));
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) struct Played {
     /// Seed of the pair.
     pub(crate) pair: u64,
     pub(crate) arm: String,
-    /// For each tenant: seconds to its end, or megabytes a second.
+    /// For each tenant: seconds to its end, or megabytes a second, and then those while all are at work.
     pub(crate) values: Vec<f64>,
     pub(crate) disk_mb_per_s: f64,
 }
@@ -111,11 +111,20 @@ impl Book {
     }
 
     pub(crate) fn find(&self, which: Which<'_>, arm: Arm) -> Option<&Played> {
+        self.find_named(which, arm.name())
+    }
+
+    /// What each tenant of a pair has alone, if that was measured.
+    pub(crate) fn alone(&self, which: Which<'_>) -> Option<&[f64]> {
+        self.find_named(which, ALONE).map(|played| played.values.as_slice())
+    }
+
+    fn find_named(&self, which: Which<'_>, name: &str) -> Option<&Played> {
         let is = |played: &&Played| {
             let Played { scene, profile, like, scale, pair, arm: of, .. } = played;
             (scene.as_str(), profile.as_str(), like.as_str(), *pair)
                 == (which.scene, which.profile, which.like, which.pair)
-                && of == arm.name()
+                && of == name
                 && (scale - self.scale).abs() < 1e-9
         };
         self.played.iter().find(is)
@@ -135,13 +144,22 @@ impl Book {
 
     /// Enters a run, at once also in the folder.
     pub(crate) fn enter(&mut self, which: Which<'_>, arm: Arm, values: Vec<f64>, disk: f64) -> anyhow::Result<()> {
+        self.enter_named(which, arm.name(), values, disk)
+    }
+
+    /// Enters what each tenant of a pair has alone, for all of its arms.
+    pub(crate) fn enter_alone(&mut self, which: Which<'_>, values: Vec<f64>) -> anyhow::Result<()> {
+        self.enter_named(which, ALONE, values, 0.0)
+    }
+
+    fn enter_named(&mut self, which: Which<'_>, name: &str, values: Vec<f64>, disk: f64) -> anyhow::Result<()> {
         let played = Played {
             scene: which.scene.to_owned(),
             profile: which.profile.to_owned(),
             like: which.like.to_owned(),
             scale: self.scale,
             pair: which.pair,
-            arm: arm.name().to_owned(),
+            arm: name.to_owned(),
             values,
             disk_mb_per_s: disk,
         };
@@ -154,6 +172,8 @@ impl Book {
     }
 }
 
+/// In place of an arm: each tenant by itself.
+const ALONE: &str = "alone";
 /// Every run, a line each.
 const RUNS: &str = "runs.jsonl";
 
@@ -168,4 +188,29 @@ pub(crate) fn tell(stage: &Stage<'_>, which: Which<'_>, arm: Arm, run: &RunResul
         which.pair,
         arm.name()
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arm, Book, Folder, Which};
+
+    #[test]
+    fn what_each_has_alone_is_kept_for_all_arms_of_its_pair() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut book = Book {
+            folder: Folder::Kept(folder.path().to_owned()),
+            scale: 1.0,
+            played: Vec::new(),
+            left: 1,
+            daemon: "minervad".into(),
+            seed: 1,
+        };
+        let which = |pair| Which { scene: "interleave", profile: "sata-ssd", like: "9s", pair };
+        book.enter_alone(which(7), vec![1e6, 2e6]).expect("written");
+        assert_eq!(book.alone(which(7)), Some([1e6, 2e6].as_slice()));
+        assert_eq!((book.alone(which(8)), book.find(which(7), Arm::Equal)), (None, None));
+        // It goes on where it stopped.
+        let text = std::fs::read_to_string(folder.path().join(super::RUNS)).expect("runs");
+        assert!(text.contains(r#""arm":"alone""#), "{text}");
+    }
 }
