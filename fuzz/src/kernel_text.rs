@@ -52,7 +52,6 @@ pub fn pressure(text: &[u8]) {
 pub fn process(text: &[u8]) {
     parse::parse_process_stat(text);
     parse::parse_process_io(text);
-    parse::parse_qemu_name(text);
     parse::parse_guest_cids(text);
     parse::parse_file_of_serial(text, "root");
 }

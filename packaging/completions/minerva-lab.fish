@@ -101,7 +101,7 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 lowest\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l deadline -d 'What the deadline of the coordinating tenant means: begin by then, or be done by then; each is measured' -r -f -a "begin\t''
 done\t''"
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l seed -d 'Seed of the order; by default a random one, which is printed' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l seed -d 'Seed of the order and of the other scenes; by default a random one, which is printed' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l pairs -d 'Pairs of runs of the paper\'s scene, with equal weights and with the daemon, each in random order; the median counts' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l others -d 'How many other scenes of each kind: 4, 8 and 16 tenants of random sizes and orders, sequential and random reads' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l others-scale -d 'Scale of the other scenes' -r
@@ -278,7 +278,7 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from cache-throughput" -l json -d 'Print JSON, one object per line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from cache-throughput" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from cache-tenants" -l tenants -d 'Number of tenants' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from cache-tenants" -l files -d 'Files of all tenants together; the full figure has 1,000,000' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from cache-tenants" -l files -d 'Files of all tenants together; the figure has a million' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from cache-tenants" -l idle-seconds -d 'Seconds in which all tenants are idle' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from cache-tenants" -l seconds -d 'Seconds for which the neighbour is measured each time' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from cache-tenants" -l rounds -d 'How often the neighbour is measured beside each kind of hostile tenant, in random order; 0 for not at all' -r
@@ -293,7 +293,7 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l effect-checks -d 'Number of kills after which it is also measured what tenants of equal weight get' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l effect-seconds -d 'Seconds of each of these measurements' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l effect-error-percent -d 'How far, in percent, a tenant\'s part of the disk may then be from its part before the first kill' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l seed -d 'Seed of the moments at which the daemon is killed' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l seed -d 'Seed of the moments at which the daemon is killed; by default a random one, which is printed' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l binaries -d 'Folder of minervad and minerva-ctl; by default they are searched for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l minervad -d 'Path of the daemon, if it is not beside the other programs' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l json -d 'Print JSON, one object per line'

@@ -19,6 +19,9 @@ _minervad() {
             minervad,background)
                 cmd="minervad__subcmd__background"
                 ;;
+            minervad,end-background)
+                cmd="minervad__subcmd__end__subcmd__background"
+                ;;
             minervad,generate)
                 cmd="minervad__subcmd__generate"
                 ;;
@@ -30,6 +33,9 @@ _minervad() {
                 ;;
             minervad__subcmd__help,background)
                 cmd="minervad__subcmd__help__subcmd__background"
+                ;;
+            minervad__subcmd__help,end-background)
+                cmd="minervad__subcmd__help__subcmd__end__subcmd__background"
                 ;;
             minervad__subcmd__help,generate)
                 cmd="minervad__subcmd__help__subcmd__generate"
@@ -47,7 +53,7 @@ _minervad() {
 
     case "${cmd}" in
         minervad)
-            opts="-h -V --config --mode --check --slices --help --version guard background generate help"
+            opts="-h -V --config --mode --check --slices --help --version guard background end-background generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -73,6 +79,20 @@ _minervad() {
             return 0
             ;;
         minervad__subcmd__background)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minervad__subcmd__end__subcmd__background)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -115,7 +135,7 @@ _minervad() {
             return 0
             ;;
         minervad__subcmd__help)
-            opts="guard background generate help"
+            opts="guard background end-background generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -129,6 +149,20 @@ _minervad() {
             return 0
             ;;
         minervad__subcmd__help__subcmd__background)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minervad__subcmd__help__subcmd__end__subcmd__background)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -48,19 +48,21 @@ struct PhasesOfProfile {
 }
 
 impl Store {
-    /// Keeps a run; of those of its name, and of all, the oldest beyond a bound go.
+    /// Keeps a run; of those of its name the oldest beyond a bound go. Beyond one of all, the oldest goes of the tenant that has most: who
+    /// calls each run another name pushes out his own.
     pub fn keep_job_run(&self, row: &JobRunRow) -> Result<(), StoreError> {
         let text = serde_json::to_string(row).map_err(|error| self.unreadable("write to", error))?;
         let bytes = row.profile.read_bytes.saturating_add(row.profile.write_bytes);
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         let keep = || {
-            let insert = "INSERT INTO job_run (name, bytes, run) VALUES (?1, ?2, ?3)";
-            self.connection.execute(insert, rusqlite::params![row.name, bytes, text])?;
+            let insert = "INSERT INTO job_run (name, bytes, run, tenant) VALUES (?1, ?2, ?3, ?4)";
+            self.connection.execute(insert, rusqlite::params![row.name, bytes, text, row.tenant_name])?;
             let of_name = "DELETE FROM job_run WHERE name = ?1 AND id NOT IN
                 (SELECT id FROM job_run WHERE name = ?1 ORDER BY id DESC LIMIT ?2)";
             self.connection.execute(of_name, rusqlite::params![row.name, RUNS_OF_NAME_MAX])?;
-            let of_all = "DELETE FROM job_run WHERE id <=
-                (SELECT id FROM job_run ORDER BY id DESC LIMIT 1 OFFSET ?1)";
+            let of_all = "DELETE FROM job_run WHERE id =
+                (SELECT min(id) FROM job_run GROUP BY tenant ORDER BY count(*) DESC, min(id) LIMIT 1)
+                AND (SELECT count(*) FROM job_run) > ?1";
             self.connection.execute(of_all, [RUNS_MAX])
         };
         keep().map(drop).map_err(|error| self.failed("write to", error))
@@ -77,8 +79,9 @@ impl Store {
         texts.into_iter().map(parse).collect()
     }
 
-    /// What the kept runs of each name moved, and in which phases, oldest first. The phases of a run that cannot be read are none.
-    pub fn job_pasts(&self) -> Result<BTreeMap<String, Vec<JobPast>>, StoreError> {
+    /// What the kept runs of each name moved, and in which phases, oldest first; first those names that have not run for the longest time. The
+    /// phases of a run that cannot be read are none.
+    pub fn job_pasts(&self) -> Result<Vec<(String, Vec<JobPast>)>, StoreError> {
         let read = || {
             let mut select = self.connection.prepare_cached("SELECT name, bytes, run FROM job_run ORDER BY id")?;
             let past = |row: &rusqlite::Row<'_>| {
@@ -88,10 +91,14 @@ impl Store {
             };
             select.query_map([], past)?.collect::<rusqlite::Result<Vec<_>>>()
         };
-        let mut names: BTreeMap<String, Vec<JobPast>> = BTreeMap::new();
-        for (name, past) in read().map_err(|error| self.failed("read from", error))? {
-            names.entry(name).or_default().push(past);
+        let mut names: BTreeMap<String, (usize, Vec<JobPast>)> = BTreeMap::new();
+        for (place, (name, past)) in read().map_err(|error| self.failed("read from", error))?.into_iter().enumerate() {
+            let (latest, pasts) = names.entry(name).or_default();
+            *latest = place;
+            pasts.push(past);
         }
-        Ok(names)
+        let mut names: Vec<_> = names.into_iter().map(|(name, (latest, pasts))| (latest, name, pasts)).collect();
+        names.sort_unstable_by_key(|(latest, ..)| *latest);
+        Ok(names.into_iter().map(|(_, name, pasts)| (name, pasts)).collect())
     }
 }

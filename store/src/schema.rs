@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     "
     CREATE TABLE history (
         key TEXT NOT NULL,
@@ -171,6 +171,11 @@ const MIGRATIONS: [&str; 10] = [
         disk TEXT PRIMARY KEY,
         calibration TEXT NOT NULL       -- JSON
     ) STRICT, WITHOUT ROWID;
+",
+    "
+    ALTER TABLE job_run ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+    UPDATE job_run SET tenant = coalesce(json_extract(run, '$.tenant_name'), '') WHERE json_valid(run);
+    CREATE INDEX job_run_of_tenant ON job_run (tenant, id);
 ",
 ];
 

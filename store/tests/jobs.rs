@@ -37,11 +37,26 @@ fn runs_of_jobs_outlive_the_daemon_and_the_oldest_of_a_name_go() {
     assert_eq!((store.job_runs("sort").unwrap(), store.job_pasts().unwrap().len()), (Vec::new(), 0));
     store.keep_job_run(&row("count", 1)).unwrap();
     (0..25).for_each(|number| store.keep_job_run(&row("sort", number)).unwrap());
+    store.keep_job_run(&row("count", 2)).unwrap();
     drop(store);
     let store = open();
     assert_eq!(store.job_runs("sort").unwrap(), (15..25).map(|number| row("sort", number)).collect::<Vec<_>>());
     let pasts = store.job_pasts().unwrap();
+    assert!(pasts.iter().map(|(name, _)| name.as_str()).eq(["sort", "count"]), "who ran last is last");
+    let pasts: std::collections::BTreeMap<_, _> = pasts.into_iter().collect();
     let bytes = |name: &str| pasts[name].iter().map(|past| past.bytes).collect::<Vec<_>>();
-    assert_eq!((bytes("count"), bytes("sort")), (vec![6], (20..30).collect::<Vec<u64>>()));
+    assert_eq!((bytes("count"), bytes("sort")), (vec![6, 7], (20..30).collect::<Vec<u64>>()));
     assert!(pasts["sort"].iter().all(|past| past.phases == row("sort", 1).profile.phases));
+}
+
+#[test]
+fn a_tenant_that_calls_each_run_another_name_pushes_out_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&directory.path().join("db"), "boot", Box::new(|| 0)).unwrap().0;
+    (0..3).for_each(|number| store.keep_job_run(&row("nightly", number)).unwrap());
+    let noisy = |number| JobRunRow { tenant_name: "noisy".to_owned(), ..row(&format!("z{number}"), 1) };
+    store.together(|store| (0..2_100).try_for_each(|number| store.keep_job_run(&noisy(number)))).unwrap();
+    let pasts = store.job_pasts().unwrap();
+    assert_eq!((pasts[0].0.as_str(), pasts[0].1.len()), ("nightly", 3));
+    assert_eq!((pasts.len(), pasts[1].0.as_str()), (1_998, "z103"), "two thousand runs in all");
 }

@@ -107,7 +107,7 @@ fn no_acknowledged_row_is_lost() {
         }
         for number in acknowledged.saturating_sub(500)..acknowledged {
             assert!(
-                !store.explain(&format!("tenant-{number}"), None).expect("read").is_empty(),
+                !store.explain(&format!("tenant-{number}"), None, None).expect("read").is_empty(),
                 "audit {number} is lost"
             );
         }
@@ -115,6 +115,9 @@ fn no_acknowledged_row_is_lost() {
     assert_eq!(kills, ROUNDS);
     let store = open(&path);
     for number in 0..acknowledged {
-        assert!(!store.explain(&format!("tenant-{number}"), None).expect("read").is_empty(), "audit {number} is lost");
+        assert!(
+            !store.explain(&format!("tenant-{number}"), None, None).expect("read").is_empty(),
+            "audit {number} is lost"
+        );
     }
 }

@@ -144,7 +144,7 @@ fn a_purchase_of_the_third_version_is_not_made_again() {
     old.execute_batch(include_str!("schema_3.sql")).expect("written");
     drop(old);
     let (mut store, notes) = open(&path, "boot-a", &clock);
-    assert_eq!(notes, [StoreNote::Migrated { from: 3, to: 10 }]);
+    assert_eq!(notes, [StoreNote::Migrated { from: 3, to: 11 }]);
     let known =
         Purchase { request: RequestId("k".into()), slices: None, device: None, price: MicroCredits::credits(25) };
     assert_eq!(store.purchases("group:g", "cgroup:a#1", 9).expect("read"), [known]);
@@ -164,9 +164,9 @@ fn a_file_of_the_first_version_opens_and_keeps_its_rows() {
     old.execute_batch(include_str!("schema_1.sql")).expect("written");
     drop(old);
     let (mut store, notes) = open(&path, "boot-a", &clock);
-    assert_eq!(notes, [StoreNote::Migrated { from: 1, to: 10 }]);
+    assert_eq!(notes, [StoreNote::Migrated { from: 1, to: 11 }]);
     assert_eq!(store.recall("group:batch").expect("read").len(), 1);
-    assert_eq!(store.explain("web", None).expect("read").len(), 1);
+    assert_eq!(store.explain("web", None, None).expect("read").len(), 1);
     store.post(&[entry("group:batch", EntryKind::Earned, 3, None)]).expect("written");
     drop(store);
     assert_eq!(open(&path, "boot-a", &clock).1, []);

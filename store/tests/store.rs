@@ -4,6 +4,8 @@
 
 #[path = "store/disks.rs"]
 mod disks;
+#[path = "store/explained.rs"]
+mod explained;
 
 use expect_test::expect;
 use minerva_model::{
@@ -139,30 +141,6 @@ fn what_is_not_a_number_does_not_keep_the_slice_from_being_remembered() {
 }
 
 #[test]
-fn explain_shows_what_was_in_force_on_each_disk() {
-    let fixture = Fixture::new();
-    let mut store = fixture.open("boot-a");
-    let rows = [
-        audit_row(NOON, "sda", 100),
-        audit_row(NOON, "sdb", 100),
-        audit_row(NOON + 1000, "sda", 50),
-        audit_row(NOON + 1000, "sda", 40),
-        audit_row(NOON + 2000, "sda", 30),
-    ];
-    store.audit(&rows).expect("written");
-    let shares = |at| -> Vec<(String, u32)> {
-        let rows = store.explain("web", at).expect("read");
-        rows.into_iter().map(|row| (row.device_name, row.decision.share.get())).collect()
-    };
-    assert_eq!(shares(Some(NOON - 1)), []);
-    assert_eq!(shares(Some(NOON)), [("sda".to_owned(), 100), ("sdb".to_owned(), 100)]);
-    assert_eq!(shares(Some(NOON + 1999)), [("sda".to_owned(), 40), ("sdb".to_owned(), 100)]);
-    assert_eq!(shares(None), [("sda".to_owned(), 30), ("sdb".to_owned(), 100)]);
-    assert_eq!(store.explain("web", None).expect("read")[0], rows[4]);
-    assert_eq!(store.explain("nobody", None).expect("read"), []);
-}
-
-#[test]
 fn audit_is_bounded_by_age_and_by_rows() {
     let fixture = Fixture::new();
     let mut store = fixture.open("boot-a");
@@ -172,8 +150,8 @@ fn audit_is_bounded_by_age_and_by_rows() {
     assert_eq!(store.prune(week).expect("pruned"), Pruned { rows: 2, more: false });
     let three = AuditLimits { age_max: Duration::from_secs(1 << 40), rows_max: 3 };
     assert_eq!(store.prune(three).expect("pruned"), Pruned { rows: 5, more: false });
-    assert_eq!(store.explain("web", Some(NOON - 3 * DAY_MS)).expect("read"), []);
-    assert_eq!(store.explain("web", Some(NOON - 2 * DAY_MS)).expect("read").len(), 1);
+    assert_eq!(store.explain("web", None, Some(NOON - 3 * DAY_MS)).expect("read"), []);
+    assert_eq!(store.explain("web", None, Some(NOON - 2 * DAY_MS)).expect("read").len(), 1);
 }
 
 /// Decisions a day in [`live`].
@@ -195,8 +173,9 @@ fn live(fixture: &Fixture, store: &mut Store, days: std::ops::Range<i64>, ahead:
 
 #[test]
 fn a_clock_that_leaps_deletes_no_audit_and_explains_nothing_stale() {
-    let share =
-        |store: &Store, at| store.explain("web", at).expect("read").first().map(|row| row.decision.share.get() as i64);
+    let share = |store: &Store, at| {
+        store.explain("web", None, at).expect("read").first().map(|row| row.decision.share.get() as i64)
+    };
     for ahead in [30 * DAY_MS, 8 * DAY_MS, -8 * DAY_MS, -NOON] {
         let fixture = Fixture::new();
         let mut store = fixture.open("boot-a");
@@ -340,8 +319,8 @@ fn a_newer_schema_is_refused_and_left_as_it_is() {
     execute(&fixture.path(), "PRAGMA user_version = 99");
     let before = std::fs::read(fixture.path()).expect("read");
     let error = fixture.try_open("boot-a").err().expect("refused");
-    assert_eq!(error.kind, StoreErrorKind::NewerSchema { found: 99, known: 10 });
-    expect!["open the store DIR/minerva.db: its schema is version 99, this program knows 10; use the newer program, or move the file away"]
+    assert_eq!(error.kind, StoreErrorKind::NewerSchema { found: 99, known: 11 });
+    expect!["open the store DIR/minerva.db: its schema is version 99, this program knows 11; use the newer program, or move the file away"]
         .assert_eq(&fixture.shown(error));
     assert_eq!(std::fs::read(fixture.path()).expect("read"), before);
 }

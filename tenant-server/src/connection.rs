@@ -62,7 +62,7 @@ impl Connection {
     /// The process at the other end, where it is one of this host.
     pub(crate) fn process(&self) -> Option<&Process> {
         match &self.peer {
-            Peer::Process { process, identified_by: "cgroup", .. } => Some(process),
+            Peer::Process { process, machine: None, .. } => Some(process),
             _ => None,
         }
     }
@@ -105,7 +105,14 @@ impl Connection {
 
     async fn find(&self, token: Option<&[u8]>) -> Result<Caller, Denial> {
         let (tenant, identified_by) = match &self.peer {
-            Peer::Process { process, identified_by, .. } => (self.of_process(process).await?, *identified_by),
+            Peer::Process { process, machine, .. } => {
+                let identities = self.shared.identities.get();
+                let tenant = match machine.and_then(|cid| identities.of_cid(cid)) {
+                    Some(name) => self.of_name(name, token).await?,
+                    None => self.of_process(process).await?,
+                };
+                (tenant, if machine.is_some() { "vsock" } else { "cgroup" })
+            }
             Peer::Certificate { names, not_after_unix_s } => {
                 if unix_ns() / 1_000_000_000 > *not_after_unix_s {
                     let text = "The certificate of this client has expired; renew it, and connect anew.";

@@ -3,10 +3,13 @@
 //! operators' socket is must not be mounted for that.
 
 use minerva_linux_observe::socket_path::remove_left_behind;
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The directory's name. It is beside the socket.
@@ -26,10 +29,16 @@ pub(crate) fn link(socket: &Path) -> io::Result<PathBuf> {
     let name = socket.file_name().unwrap_or_default();
     // What another program has there is not for everyone.
     let is_owned = opened.metadata()?.uid() == rustix::process::geteuid().as_raw();
-    let has_others = fs::read_dir(&directory)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != name));
-    if !is_owned || has_others {
+    let others =
+        fs::read_dir(&directory)?.flatten().filter(|entry| entry.file_name() != name).map(|entry| entry.path());
+    let (dead, others): (Vec<PathBuf>, Vec<PathBuf>) = others.partition(|path| is_dead(path));
+    if !is_owned || !others.is_empty() {
         let why = format!("{} is another program's; it was left alone", directory.display());
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    }
+    // A killed daemon left it, before the operator gave the socket another name.
+    for left in dead {
+        fs::remove_file(left)?;
     }
     // Whatever the daemon's umask is, everyone may enter, as everyone may connect.
     opened.set_permissions(Permissions::from_mode(0o755))?;
@@ -38,6 +47,18 @@ pub(crate) fn link(socket: &Path) -> io::Result<PathBuf> {
     // No symbolic link, which would lead out of what is mounted.
     fs::hard_link(socket, &linked)?;
     Ok(linked)
+}
+
+/// Whether it is a socket of this user's at which nobody listens any more.
+fn is_dead(path: &Path) -> bool {
+    let own = |found: fs::Metadata| found.file_type().is_socket() && found.uid() == rustix::process::geteuid().as_raw();
+    // Not waiting where somebody listens and never accepts.
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let connected = || {
+        let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        connect(socket.as_raw_fd(), &UnixAddr::new(path)?)
+    };
+    fs::symlink_metadata(path).is_ok_and(own) && connected() == Err(Errno::ECONNREFUSED)
 }
 
 #[cfg(test)]
@@ -95,5 +116,26 @@ mod tests {
         fs::write(private.join("key"), "").expect("a file in it");
         assert!(link(&socket).expect_err("another's").to_string().contains("another program's"));
         assert_eq!(private.metadata().expect("there").permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_socket_of_another_name_that_was_left_behind_is_not_in_the_way_and_one_that_serves_is() {
+        let files = tempfile::Builder::new().prefix("minerva-test-server-").tempdir().expect("a directory");
+        let settings = |name: &str| ParticipationSettings {
+            socket: Some(files.path().join(name)),
+            ..ParticipationSettings::default()
+        };
+        let before = TenantListeners::open(&settings("tenant.sock")).expect("listeners");
+        let [socket, linked] = ["tenant.sock", "tenant/tenant.sock"].map(|name| files.path().join(name));
+        assert_eq!(before.sockets, [socket, linked.clone()]);
+        let renamed = files.path().join("renamed.sock");
+        let other = TenantListeners::open(&settings("renamed.sock")).expect("listeners");
+        assert_eq!((other.sockets.clone(), linked.exists()), (vec![renamed.clone()], true), "it is served");
+        // As by `kill -9`.
+        drop((before, other));
+        let after = TenantListeners::open(&settings("renamed.sock")).expect("listeners");
+        let inside = files.path().join("tenant/renamed.sock");
+        assert_eq!((after.sockets.clone(), linked.exists()), (vec![renamed, inside.clone()], false));
+        UnixStream::connect(inside).expect("the server of this start");
     }
 }

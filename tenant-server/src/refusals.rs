@@ -16,8 +16,10 @@ const PERIOD: Nanos = Nanos::from_secs(10);
 const WAITING_MAX: usize = 1_000;
 /// And those of unauthenticated connections, which can have many sources.
 const UNAUTHENTICATED_WAITING_MAX: usize = WAITING_MAX / 2;
-/// Accounts and places whose lines are counted at once.
+/// Accounts and sources whose lines are counted at once.
 const PERIODS_MAX: usize = 4_096;
+/// And of these, sources: who has a network of IPv6 has any number of them.
+const UNAUTHENTICATED_PERIODS_MAX: usize = PERIODS_MAX / 2;
 /// A key is no longer than this; of one that is, the audit has the beginning.
 const KEY_LENGTH_MAX: usize = 64;
 /// The same for what was asked for: the name of a call is the client's word, and may be as long as its headers.
@@ -84,6 +86,7 @@ struct Book {
     waiting: Vec<RefusedRequest>,
     unauthenticated_waiting: usize,
     periods: BTreeMap<String, Period>,
+    unauthenticated_periods: usize,
 }
 
 /// The lines of one account or source.
@@ -91,8 +94,8 @@ struct Book {
 struct Period {
     began_at: Nanos,
     count: u64,
-    /// The tenant's; empty where nobody knows whose it is.
-    name: String,
+    /// The tenant's; absent where nobody knows whose it is.
+    name: Option<String>,
 }
 
 impl Refusals {
@@ -128,7 +131,7 @@ impl Refusals {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         let is_unauthenticated = matches!(refused.who, Who::Unauthenticated { .. });
         let is_full = book.waiting.len() >= WAITING_MAX
-            || is_unauthenticated && book.unauthenticated_waiting >= UNAUTHENTICATED_WAITING_MAX
+            || is_unauthenticated && book.is_full_of_unauthenticated()
             || book.periods.len() >= PERIODS_MAX;
         if is_full {
             self.dropped.inc();
@@ -153,19 +156,28 @@ impl Refusals {
             }
             !is_over
         });
+        book.unauthenticated_periods = book.periods.values().filter(|period| period.name.is_none()).count();
         rows
     }
 }
 
 impl Book {
+    fn is_full_of_unauthenticated(&self) -> bool {
+        self.unauthenticated_waiting >= UNAUTHENTICATED_WAITING_MAX
+            || self.unauthenticated_periods >= UNAUTHENTICATED_PERIODS_MAX
+    }
+
     /// Counts a refusal; whether it is said.
     fn count(&mut self, now: Nanos, who: &Who<'_>) -> bool {
         let (account, name) = match who {
-            Who::Tenant { name, account } => ((*account).to_owned(), *name),
-            Who::Unauthenticated { source, .. } => (source.to_string(), ""),
+            Who::Tenant { name, account } => ((*account).to_owned(), Some((*name).to_owned())),
+            Who::Unauthenticated { source, .. } => (source.to_string(), None),
         };
-        let period =
-            self.periods.entry(account).or_insert_with(|| Period { began_at: now, count: 0, name: name.to_owned() });
+        let unauthenticated = &mut self.unauthenticated_periods;
+        let period = self.periods.entry(account).or_insert_with(|| {
+            *unauthenticated += usize::from(name.is_none());
+            Period { began_at: now, count: 0, name }
+        });
         period.count += 1;
         period.count <= LINES_MAX
     }
@@ -176,10 +188,10 @@ impl Period {
         let unsaid = self.count - LINES_MAX;
         let text = format!("{unsaid} more requests were refused than are told one by one.");
         tracing::info!(who = account, "{text}");
-        if self.name.is_empty() {
-            return refused_row("", "", "", format!("{account}: {text}"));
+        match &self.name {
+            None => refused_row("", "", "", format!("{account}: {text}")),
+            Some(name) => refused_row(name, account, "", text),
         }
-        refused_row(&self.name, account, "", text)
     }
 }
 
@@ -209,7 +221,10 @@ fn refused_row(tenant_name: &str, account: &str, request: &str, text: String) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{LINES_MAX, PERIOD, Refusals, Refused, UNAUTHENTICATED_WAITING_MAX, WAITING_MAX, Who};
+    use super::{
+        LINES_MAX, PERIOD, Refusals, Refused, UNAUTHENTICATED_PERIODS_MAX, UNAUTHENTICATED_WAITING_MAX, WAITING_MAX,
+        Who,
+    };
     use crate::source::Source;
     use minerva_model::Nanos;
 
@@ -274,5 +289,23 @@ mod tests {
         let of_tenants = rows.iter().filter(|row| !row.account.is_empty()).count();
         assert_eq!((rows.len(), of_tenants), (WAITING_MAX, WAITING_MAX - UNAUTHENTICATED_WAITING_MAX));
         assert_eq!(refusals.dropped.get(), WAITING_MAX as u64);
+    }
+
+    #[test]
+    fn however_many_sources_there_are_a_tenants_refusal_is_said() {
+        let refusals = Refusals::default();
+        let described = "somebody";
+        for uid in 0..5_000 {
+            refusals.enter(NOW, &refused(Who::Unauthenticated { source: Source::User(uid), described }));
+            if uid % 400 == 0 {
+                // A slice has ended.
+                refusals.take_at(NOW);
+            }
+        }
+        assert_eq!(refusals.dropped.get(), 5_000 - UNAUTHENTICATED_PERIODS_MAX as u64);
+        assert!(refusals.enter(NOW, &refused(tenant("group:a"))));
+        refusals.take_at(NOW + PERIOD);
+        let unauthenticated = Who::Unauthenticated { source: Source::User(6_000), described };
+        assert!(refusals.enter(NOW + PERIOD, &refused(unauthenticated)), "and theirs again when that is over");
     }
 }

@@ -218,7 +218,7 @@ impl Acceptor {
         }
         let (machines, roots, asked_at) = (Arc::clone(&self.machines), self.shared.roots.clone(), Instant::now());
         match tokio::task::spawn_blocking(move || machine_of_cid(cid, asked_at, &machines, &roots)).await {
-            Ok(Ok((process, cgroup))) => Peer::Process { process, cgroup, identified_by: "vsock" },
+            Ok(Ok((process, cgroup))) => Peer::Process { process, cgroup, machine: Some(cid) },
             Ok(Err(why)) => Peer::Nobody(why),
             Err(_) => Peer::Nobody("The server could not look for this machine.".to_owned()),
         }

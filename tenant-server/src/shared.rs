@@ -3,7 +3,7 @@
 use crate::authenticate::table::SharedIdentities;
 use crate::bounds::ANSWER_WAIT_MAX;
 use crate::directory::{Directory, ListedTenant};
-use crate::live_settings::LiveSettings;
+use crate::live_settings::{LiveSettings, SharedPeriod};
 use crate::refusals::{Refusals, Refused, Who};
 use crate::request::{Answer, Call, NotTaken, RequestSink, TenantCall};
 use crate::slots::{RequestSlot, SharedQuotas};
@@ -31,7 +31,7 @@ pub struct Shared {
     pub(crate) roots: Roots,
     pub(crate) identities: SharedIdentities,
     refusals: Refusals,
-    slice: Nanos,
+    period: SharedPeriod,
     asks: Arc<Semaphore>,
     limits: SharedQuotas,
 }
@@ -45,19 +45,18 @@ pub(crate) struct Caller {
 }
 
 impl Shared {
-    /// `directory` and `refusals` are the loop's as well, `settings` can be changed while connections are served. `slice` is the
-    /// loop's period, in which it sees new cgroups.
+    /// `directory` and `refusals` are the loop's as well, `settings` can be changed while connections are served.
     pub fn new(
         requests: Arc<dyn RequestSink>,
         directory: Directory,
         refusals: Refusals,
         roots: Roots,
         settings: &LiveSettings,
-        slice: Nanos,
     ) -> Self {
-        let (identities, limits) = (settings.identities.clone(), settings.limits.clone());
+        let LiveSettings { identities, limits, period, .. } = settings;
+        let (identities, limits, period) = (identities.clone(), limits.clone(), period.clone());
         let asks = Arc::new(Semaphore::new(REQUESTS_WAITING_MAX));
-        Self { requests, directory, roots, identities, refusals, slice, asks, limits }
+        Self { requests, directory, roots, identities, refusals, period, asks, limits }
     }
 
     pub(crate) fn limits(&self) -> &SharedQuotas {
@@ -93,7 +92,7 @@ impl Shared {
 
     /// How long the loop may need to see a tenant, as far as anybody is kept waiting.
     fn patience(&self) -> Nanos {
-        Nanos(self.slice.0.saturating_mul(2)).min(LISTED_WAIT_MAX)
+        Nanos(self.period.get().0.saturating_mul(2)).min(LISTED_WAIT_MAX)
     }
 
     /// Looks until the tenant is listed, for as long as the loop may need to see it.
@@ -109,8 +108,9 @@ impl Shared {
                 continue;
             }
             // Slices are longer than anybody is kept waiting, or the first look at the host is.
-            if self.slice.0.saturating_mul(2) > LISTED_WAIT_MAX.0 || !is_complete {
-                return Err(Denial::not_seen_yet(&format!("cgroup {cgroup}"), self.slice));
+            let slice = self.period.get();
+            if slice.0.saturating_mul(2) > LISTED_WAIT_MAX.0 || !is_complete {
+                return Err(Denial::not_seen_yet(&format!("cgroup {cgroup}"), slice));
             }
             break;
         }
@@ -126,7 +126,7 @@ impl Shared {
         let begin = boottime();
         while !self.directory.is_complete() {
             if boottime().since(begin) >= self.patience() {
-                return Err(Denial::not_seen_yet(&format!("tenant {name}"), self.slice));
+                return Err(Denial::not_seen_yet(&format!("tenant {name}"), self.period.get()));
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -185,11 +185,27 @@ mod tests {
 
     /// Whose loop looks so often.
     fn shared(slice: Nanos) -> Shared {
+        live(slice).1
+    }
+
+    fn live(slice: Nanos) -> (LiveSettings, Shared) {
         let (sender, _) = sync_channel(1);
         let (cgroup, proc, sys) = (PathBuf::new(), PathBuf::new(), PathBuf::new());
         let roots = Roots { cgroup, version: CgroupVersion::V2, proc, sys };
-        let settings = LiveSettings::new(&ParticipationSettings::default(), None);
-        Shared::new(Arc::new(sender), Directory::default(), Refusals::default(), roots, &settings, slice)
+        let settings = LiveSettings::new(&ParticipationSettings::default(), slice, None);
+        let shared = Shared::new(Arc::new(sender), Directory::default(), Refusals::default(), roots, &settings);
+        (settings, shared)
+    }
+
+    #[tokio::test]
+    async fn a_slice_that_a_reload_makes_longer_is_waited_for() {
+        let (mut settings, shared) = live(Nanos(1));
+        shared.directory.complete();
+        let word = |denial: Denial| denial.word;
+        assert_eq!(shared.await_listed("new").await.map_err(word), Err("unknown-tenant"));
+        settings.set(&ParticipationSettings::default(), Nanos::from_secs(60), 1).expect("there are no certificates");
+        tokio::time::pause();
+        assert_eq!(shared.await_listed("new").await.map_err(word), Err("not-seen-yet"));
     }
 
     #[tokio::test]

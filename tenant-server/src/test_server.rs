@@ -69,14 +69,13 @@ impl TestServer {
             |name: &str| Identity { tenant: name.to_owned(), known_by: Some(KnownBy::VsockSocket(name.into())) };
         let identities = vec![of_token, by_socket("a"), by_socket("b")];
         let settings = ParticipationSettings { identities, ..ParticipationSettings::default() };
-        let settings = LiveSettings::new(&settings, None);
+        let settings = LiveSettings::new(&settings, Nanos::from_millis(100), None);
         let shared = Shared::new(
             Arc::new(sender),
             directory,
             Refusals::default(),
             Roots { cgroup, version: CgroupVersion::V2, proc, sys },
             &settings,
-            Nanos::from_millis(100),
         );
         Self {
             acceptor: Acceptor::new(shared, KEEPALIVE),

@@ -2067,7 +2067,7 @@ pub struct Tenant {
     /// Absent while it asks for nothing and holds no credits.
     #[prost(message, optional, tag = "9")]
     pub part: ::core::option::Option<Part>,
-    /// What its process calls itself, such as QEMU's `-name`; empty when it is no such process. Whoever starts a process chooses
+    /// What its process calls itself, such as `qemu-4242`; empty when it is no such process. Whoever starts a process chooses
     /// this: it is for people to read, and nothing goes by it.
     #[prost(string, tag = "10")]
     pub guest_name: ::prost::alloc::string::String,
@@ -2223,6 +2223,9 @@ pub struct Explanation {
     /// How the share came about, in the order of composition.
     #[prost(message, repeated, tag = "6")]
     pub factors: ::prost::alloc::vec::Vec<Factor>,
+    /// The cgroup that the tenant was in when the decision was made; empty if it is there still.
+    #[prost(string, tag = "7")]
+    pub cgroup: ::prost::alloc::string::String,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2573,6 +2576,21 @@ pub struct AddBackgroundRequest {
     /// Of a balance: chunks that are used more than this, in percent, are left alone; 50 if absent.
     #[prost(uint32, optional, tag = "8")]
     pub used_percent_max: ::core::option::Option<u32>,
+    /// What the caller found at the path. Where the daemon finds another there, as it does for a caller with mounts of its own, it refuses.
+    #[prost(message, optional, tag = "9")]
+    pub seen: ::core::option::Option<PathSeen>,
+}
+/// What is at a path, as statx(2) tells; a snapshot and an array have identifiers of their own in its place.
+#[derive(serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PathSeen {
+    #[prost(uint64, tag = "1")]
+    pub device: u64,
+    #[prost(uint64, tag = "2")]
+    pub inode: u64,
+    /// When it was made; 0 where the file system does not keep that.
+    #[prost(uint64, tag = "3")]
+    pub born_ns: u64,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, PartialEq, ::prost::Message)]

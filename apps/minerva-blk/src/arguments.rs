@@ -42,4 +42,15 @@ pub(crate) enum Action {
         /// Into this directory
         directory: PathBuf,
     },
+    /// Says which images' storage answers
+    #[command(hide = true, name = Action::LOOK_AT_IMAGES)]
+    LookAtImages {
+        /// The images
+        paths: Vec<PathBuf>,
+    },
+}
+
+impl Action {
+    /// What the server calls itself with.
+    pub(crate) const LOOK_AT_IMAGES: &'static str = "look-at-images";
 }

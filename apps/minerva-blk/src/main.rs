@@ -1,6 +1,7 @@
 //! The server for VM disks: reads its file, opens what it names, and serves it until it is told to end.
 
 mod admission;
+mod answering;
 mod arguments;
 mod attach;
 mod confinement;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let result = match &arguments.action {
         Some(Action::Generate { directory }) => generate::run(directory),
         Some(Action::AttachLine { disk }) => attach::run(&arguments.config, disk),
+        Some(Action::LookAtImages { paths }) => answering::look_at(paths),
         None if arguments.check => run::check(&arguments.config),
         None if arguments.detach => detach::run(),
         None if arguments.take_over => run::take_over(&arguments.config),

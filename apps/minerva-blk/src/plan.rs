@@ -2,11 +2,12 @@
 //! the disk and its scheduler can keep. A disk that cannot be served is refused with the reason, and the others are served; one whose
 //! image is locked is tried again.
 
+use crate::answering;
 use crate::devices::Devices;
 use crate::disk::{NEUTRAL, heeds_weights, settings_of, tell_failure, tell_hang_up, terms_of};
 use crate::physical::host_disk;
 use crate::refused::{self, Refused, WaitingDisk};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use minerva_blk::{Image, ImageError, ImageOptions, ReservedSocket, ServerError, UnlockedImage, VmDisk};
 use minerva_config::VmDiskSettings;
 use minerva_model::DiskSettings;
@@ -31,17 +32,22 @@ pub(crate) struct Planned {
     place: String,
 }
 
-/// Opens and locks every image, waiting for locks until `deadline` at most, and judges every contract beside those of disks that are `served`
+/// Opens and locks every image whose storage answers, waiting for locks until `deadline` at most, and judges every contract beside those of disks that are `served`
 /// already, each by the number of its device.
 pub(crate) fn open<'a>(
     devices: Devices,
-    disks: impl Iterator<Item = (&'a String, &'a VmDiskSettings)>,
+    disks: impl Iterator<Item = (&'a String, &'a VmDiskSettings)> + Clone,
     deadline: Instant,
     served: &[(usize, &DiskSettings)],
 ) -> Plan {
     let mut plan = Plan { devices, disks: Vec::new(), refused: Vec::new() };
+    let silent = answering::silent(disks.clone().map(|(_, disk)| disk.image.as_path()));
     for (name, disk) in disks {
         let (settings, place) = (settings_of(name, disk), &disk.place);
+        if silent.contains(&disk.image) {
+            plan.refuse(name, place, &does_not_answer(name, &disk.image), None);
+            continue;
+        }
         let options = ImageOptions { is_read_only: disk.read_only, is_direct: disk.direct };
         let image = match UnlockedImage::open(&disk.image, options) {
             Ok(image) => image,
@@ -66,6 +72,14 @@ pub(crate) fn open<'a>(
     }
     (0..plan.devices.devices.len()).for_each(|device| plan.admit(device, served));
     plan
+}
+
+fn does_not_answer(name: &str, image: &Path) -> anyhow::Error {
+    anyhow!(
+        "{}: its storage does not answer; look at its mount and at the server behind it, then use `minerva-ctl disk add {name}` with the \
+         disk's settings, or `systemctl reload minerva-blk`",
+        image.display()
+    )
 }
 
 /// A disk of an open image, with what its scheduler is told of it. Whether it fits beside others is not judged yet.

@@ -1,6 +1,6 @@
 //! Disks of the operator's file that are not served, and which of them are tried again.
 
-use minerva_blk::{ReservedSocket, UnlockedImage};
+use minerva_blk::{ReservedSocket, ServerError, UnlockedImage};
 use minerva_model::{DiskSettings, Nanos, RefusedDisk};
 use std::time::{Duration, Instant};
 
@@ -105,6 +105,12 @@ impl Refused {
         self.retry = Retry::At(Instant::now() + disk.step, Box::new(disk));
     }
 
+    /// It was tried for nothing: its lock is free, and the thread of its device is held up by another image.
+    pub(crate) fn held_up(&mut self, disk: WaitingDisk) {
+        self.why = ServerError::HeldUp { disk: self.name.clone() }.to_string();
+        self.wait_longer(disk);
+    }
+
     /// Nobody wants it any more: its socket goes, if it has one.
     pub(crate) fn forget(self) {
         if let Some(socket) = self.socket {
@@ -150,6 +156,10 @@ mod tests {
             disk.wait_longer(waiting);
         }
         assert_eq!(steps, [1, 2, 4, 8, 16, 32, 60, 60], "from {STEP_FIRST:?}");
+        let waiting = disk.take(began + STEP_MAX * 2).expect("it is time");
+        disk.held_up(waiting);
+        let told = disk.told(began);
+        assert!(told.why.contains("the thread of its device waits") && told.retry_in.is_some(), "{told:?}");
         disk.give_up(&anyhow::anyhow!("a qcow2 image"));
         let never = Refused::new("vm2", &why, None);
         for disk in [&disk, &never] {

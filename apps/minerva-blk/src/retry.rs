@@ -1,4 +1,4 @@
-//! Disks whose images another process has locked are tried again until the lock is free. It may be that of a killed server whose last
+//! Disks whose images another process has locked are tried again until the lock is free, and their device's thread answers. It may be that of a killed server whose last
 //! request its disk still has.
 
 use crate::host::Host;
@@ -48,11 +48,14 @@ pub(crate) fn start(host: Arc<Mutex<Option<Host>>>) -> anyhow::Result<()> {
 
 fn tried(host: &mut Host, waiting: WaitingDisk, image: Result<Image, ImageError>) {
     let name = waiting.settings.name.clone();
+    let is_held_up = image.as_ref().is_ok_and(|image| host.is_held_up(image));
     // Operators may have added it meanwhile, or removed it.
     let Some(refused) = host.refused_mut().iter_mut().find(|disk| disk.name == name) else { return };
     let served = match image {
         Err(ImageError::Locked { .. }) => return refused.wait_longer(waiting),
         Err(error) => Err(error.into()),
+        // Before its socket is taken, which only root could make again.
+        Ok(_) if is_held_up => return refused.held_up(waiting),
         Ok(image) => host.serve_waiting(waiting, image),
     };
     match served {

@@ -105,6 +105,8 @@ pub(crate) enum Command {
     /// Put every knob back as it was before Minerva; works without the daemon
     ///
     /// A daemon in enforce mode soon writes again, so stop it first, or set mode = "shadow"; otherwise this command says so and exits with 1.
+    /// Where the operator's file names another runtime_dir than the default one and nothing is there, what a daemon left in the default one
+    /// that was started before is put back; not with --config.
     Restore {
         /// Do nothing while a daemon runs; for the unit's ExecStopPost=
         #[arg(long)]
@@ -162,9 +164,10 @@ pub(crate) enum Command {
     /// With --priority the calling tenant steps back while the command runs; with --when the command starts when the server
     /// allows it, and the server is told when it ends. The command then stays in the calling tenant, also with --tag, unless --name
     /// or --weight is given. With --job it becomes a tenant of its own if the caller may do that; otherwise the calling tenant is
-    /// the job while the command runs. Without a server, or if the server refuses, the command runs all the same. The exit status is
-    /// the command's; 128 plus the signal's number if a signal ended it, 126 if it could not be started, 127 if it does not exist.
-    /// Signals are passed on to it.
+    /// the job while the command runs. Without a server, or if the server refuses or does not answer, the command runs all the same, and
+    /// why it is no tenant of its own is said; only a name that no tenant can have is refused. The exit status is the command's; 128
+    /// plus the signal's number if a signal ended it, 126 if it could not be started, 127 if it does not exist. Signals are passed on
+    /// to it.
     Run {
         /// The tenant's name [default: the command's name and process id]
         #[arg(long)]

@@ -1,5 +1,6 @@
 //! `minerva-ctl audit`: what tenants asked for, what they were answered, and every credit earned and spent.
 
+use crate::daemon::answered;
 use crate::figures::table;
 use crate::moment;
 use crate::output::{self, CommandStatus};
@@ -20,7 +21,7 @@ pub(crate) async fn run(
         since.map(|text| moment::parse(&text, &jiff::Zoned::now())).transpose().map_err(|error| anyhow!(error))?;
     let since_unix_ns = since.and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
     let request = v1::AuditRequest { tenant: tenant.unwrap_or_default(), since_unix_ns, entries_max };
-    let mut answers = client.audit(request).await?.into_inner();
+    let mut answers = answered(client.audit(request)).await?.into_inner();
     let mut rows = Vec::new();
     while let Some(answer) = answers.message().await? {
         let entry = answer.entry.unwrap_or_default();
@@ -31,7 +32,7 @@ pub(crate) async fn run(
         }
     }
     if !json && rows.is_empty() {
-        eprintln!("nobody asked for anything, and no credits were earned");
+        output::say("nobody asked for anything, and no credits were earned");
     } else if !json {
         output::text(&table(&["TIME", "TENANT", "WHAT", "CREDITS", "REQUEST", "TEXT"], &rows, &[3]))?;
     }

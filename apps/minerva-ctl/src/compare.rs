@@ -64,7 +64,7 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     let alone = play(&mut groups, &scene, &mut arms, in_force, (request.rounds, seed));
     if let Some(number) = groups.signal() {
         drop(groups);
-        eprintln!("minerva-ctl: interrupted; all is as it was");
+        output::note("interrupted; all is as it was");
         return Ok(CommandStatus::Signalled(number));
     }
     let alone = alone?;
@@ -176,12 +176,12 @@ fn play(
     (rounds, seed): (u32, u64),
 ) -> anyhow::Result<Reading> {
     let (name, found) = (&scene.device.name, BfqSettings::found(scene.device));
-    eprintln!("{name}: the light reader alone, under {elevator}");
+    output::say(&format!("{name}: the light reader alone, under {elevator}"));
     let alone = groups.race(scene.device, &[scene.light()], &|_, _, _| Ok(()))?;
     let alone = alone.into_iter().next().context("the light reader told nothing")?;
     let mut free = 0.0;
     if arms.iter().any(|arm| matches!(arm.treatment, Treatment::Caps(_))) {
-        eprintln!("{name}: all readers without a cap, under {elevator}");
+        output::say(&format!("{name}: all readers without a cap, under {elevator}"));
         free = scene.race(groups, Treatment::Equal, 0.0)?.heavy_bytes_per_second;
     }
     let mut random = fastrand::Rng::with_seed(seed);
@@ -190,7 +190,7 @@ fn play(
         random.shuffle(&mut order);
         for index in order {
             let arm = &mut arms[index];
-            eprintln!("{name}: round {round} of {rounds}: {}", arm.name(found));
+            output::say(&format!("{name}: round {round} of {rounds}: {}", arm.name(found)));
             scene.become_as(arm, groups, &mut elevator)?;
             let outcome = scene.race(groups, arm.treatment, free)?;
             arm.readings.push(outcome);

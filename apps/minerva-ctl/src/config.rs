@@ -74,7 +74,7 @@ fn show(file: &Path, problems: &[Problem], good: bool, json: bool) -> anyhow::Re
         output::json(&ResultLine { kind: "result", file, good, problems: problems.len() })?;
     } else if good {
         let absence = if file.exists() { "" } else { " (absent: the defaults hold, and its drop-ins)" };
-        eprintln!("{}: good{absence}", file.display());
+        output::say(&format!("{}: good{absence}", output::path(file)));
     }
     Ok(())
 }

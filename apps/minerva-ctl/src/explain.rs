@@ -59,7 +59,7 @@ pub(crate) async fn run(
         if json {
             output::json(&Line::Nothing { tenant: &tenant, message: &message })?;
         }
-        eprintln!("{message}");
+        output::say(&message);
     }
     Ok(CommandStatus::found_if(answer.explanations.is_empty()))
 }
@@ -101,7 +101,9 @@ fn words(line: &Line<'_>) -> String {
 }
 
 fn page(explanation: &v1::Explanation) -> String {
-    format!("{}  {}: {}\n", moment::show(explanation.unix_ns), explanation.tenant, explanation.text)
+    let v1::Explanation { unix_ns, tenant, text, cgroup, .. } = explanation;
+    let then = if cgroup.is_empty() { String::new() } else { format!(" (then in {cgroup})") };
+    format!("{}  {tenant}{then}: {text}\n", moment::show(*unix_ns))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The operator's tool, which sees, explains and undoes what Minerva does, and the tenant's, which asks it for something. Thin:
 //! each command asks the daemon or calls one of the crates, and prints.
 
+#![deny(clippy::print_stderr, reason = "`output` keeps what others chose from giving the terminal orders")]
+
 mod adjust;
 mod arguments;
 mod audit;
@@ -8,6 +10,7 @@ mod background;
 mod cache;
 mod compare;
 mod config;
+mod daemon;
 mod disk;
 mod disk_name;
 mod doctor;
@@ -16,6 +19,7 @@ mod figures;
 mod forecast;
 mod generate;
 mod jobs;
+mod keys;
 mod moment;
 mod named;
 mod output;
@@ -24,6 +28,7 @@ mod place;
 mod probe;
 mod probe_groups;
 mod probe_reader;
+mod progress;
 mod quantity;
 mod record;
 mod reload;
@@ -31,6 +36,7 @@ mod replay;
 mod restore;
 mod rm;
 mod run;
+mod seen;
 mod signals;
 mod status;
 mod tag;
@@ -38,15 +44,14 @@ mod tenant;
 mod top;
 mod when;
 
-use anyhow::Context;
 use arguments::{Arguments, Command, ForecastCommand};
 use clap::Parser;
-use minerva_api::client::{self, Operator};
+use daemon::{Socket, Work, answered, block_on};
+use minerva_api::client::Operator;
 use output::CommandStatus;
 use place::OperatorFile;
 use signal_hook::consts::SIGPIPE;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -62,7 +67,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status.code()),
         // As of a program that the signal ends, quietly.
         Err(error) if error.is::<output::Closed>() => ExitCode::from(CommandStatus::Signalled(SIGPIPE).code()),
-        Err(error) => failed(&message(&error), json),
+        Err(error) => failed(&daemon::message(&error), json),
     }
 }
 
@@ -79,28 +84,29 @@ fn failed(why: &str, json: bool) -> ExitCode {
 fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
     let Arguments { json, socket, config, command } = arguments;
     let file = OperatorFile::new(config);
-    let with_daemon = |work: Box<dyn FnOnce(Operator) -> Work>| with_daemon(&socket_path(socket.clone(), &file)?, work);
+    let with_daemon =
+        |work: Box<dyn FnOnce(Operator) -> Work>| daemon::with(&Socket::find(socket.clone(), &file)?, work);
     match command {
-        Command::Status => with_daemon(Box::new(move |client| Box::pin(status::run(client, json)))),
+        Command::Status => with_daemon(Box::new(move |client| Box::pin(answered(status::run(client, json))))),
         Command::Top { once } => {
             let served = disk::ServedPages::find(&file);
             with_daemon(Box::new(move |client| Box::pin(top::run(client, served, once, json))))
         }
         Command::Explain { tenant, at } => {
-            with_daemon(Box::new(move |client| Box::pin(explain::run(client, tenant, at, json))))
+            with_daemon(Box::new(move |client| Box::pin(answered(explain::run(client, tenant, at, json)))))
         }
         Command::Forecast { command: Some(ForecastCommand::Evaluate(what)), .. } => forecast::evaluate(&what, json),
         // The command line does not parse without a tenant.
         Command::Forecast { command: None, tenant, horizon: Some(horizon), html } => {
             with_daemon(Box::new(move |client| {
-                Box::pin(async move {
+                Box::pin(answered(async move {
                     forecast::days(client, tenant.unwrap_or_default(), &horizon, html.as_deref(), json).await
-                })
+                }))
             }))
         }
-        Command::Forecast { command: None, tenant, horizon: None, html } => {
-            with_daemon(Box::new(move |client| Box::pin(forecast::run(client, tenant.unwrap_or_default(), html, json))))
-        }
+        Command::Forecast { command: None, tenant, horizon: None, html } => with_daemon(Box::new(move |client| {
+            Box::pin(answered(forecast::run(client, tenant.unwrap_or_default(), html, json)))
+        })),
         Command::Record { file: tape, duration } => {
             with_daemon(Box::new(move |client| Box::pin(record::run(client, tape, duration, json))))
         }
@@ -110,8 +116,10 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
         Command::Background { command } => {
             with_daemon(Box::new(move |client| Box::pin(background::run(client, command, json))))
         }
-        Command::Jobs { command } => with_daemon(Box::new(move |client| Box::pin(jobs::run(client, command, json)))),
-        Command::Reload => with_daemon(Box::new(move |client| Box::pin(reload::run(client, json)))),
+        Command::Jobs { command } => {
+            with_daemon(Box::new(move |client| Box::pin(answered(jobs::run(client, command, json)))))
+        }
+        Command::Reload => with_daemon(Box::new(move |client| Box::pin(answered(reload::run(client, json))))),
         Command::Doctor { probe, compare, change_elevator, rounds, device, mount, seconds } => {
             let proof = doctor::Proof::asked_for(probe, compare, change_elevator, rounds);
             doctor::run(&doctor::Request { file, proof, device, mount, duration: seconds, json })
@@ -127,23 +135,25 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
             let operation = when.map(|bytes| bounds.operation(bytes));
             let part = run::Part { level: priority, operation, job: job.map(|name| (name, bytes)) };
             tag.map(|tag| tag::set(tag, stream)).transpose()?;
-            let place = named::GroupRequest { socket: socket_path(socket, &file)?, file, name, weight };
+            let place = named::GroupRequest { socket: Socket::find(socket, &file)?.path, file, name, weight };
             run_command(&place, part, tag.is_some(), &command)
         }
         Command::Rm { recursive, pace, sla, paths } => {
             let wish = rm::Wish { recursive, pace, sla, paths };
-            block_on(rm::run(&file, &socket_path(socket, &file)?, wish, json))
+            block_on(rm::run(&file, &Socket::find(socket, &file)?.path, wish, json))
         }
-        Command::Attach { pid, name, weight } => {
-            named::attach(&named::GroupRequest { socket: socket_path(socket, &file)?, file, name, weight }, pid, json)
-        }
+        Command::Attach { pid, name, weight } => named::attach(
+            &named::GroupRequest { socket: Socket::find(socket, &file)?.path, file, name, weight },
+            pid,
+            json,
+        ),
         Command::Priority { level, duration, until_pid, schedule, no_schedule, time_zone } => {
             let lifetime = tenant::lifetime(duration, until_pid);
             let schedule = (no_schedule || !schedule.is_empty()).then_some(schedule);
             block_on(tenant::priority(&file, tenant::Priority { level, lifetime, schedule, time_zone }, json))
         }
         Command::Credits { command: Some(command), .. } => {
-            with_daemon(Box::new(move |client| Box::pin(adjust::run(client, command, json))))
+            with_daemon(Box::new(move |client| Box::pin(answered(adjust::run(client, command, json)))))
         }
         Command::Credits { command: None, entries } => block_on(tenant::credits(&file, entries, json)),
         Command::Boost { amount, device } => block_on(tenant::boost(&file, amount, device.as_deref(), json)),
@@ -168,55 +178,8 @@ fn run_command(
     if part.is_nothing() {
         return if is_tagged && !is_named { named::become_command(command) } else { named::run(place, command) };
     }
-    if is_named {
+    if is_named || part.job.is_some() {
         named::enter(place, command)?;
-    } else if part.job.is_some()
-        && let Err(error) = named::enter(place, command)
-    {
-        eprintln!("minerva-ctl: the job stays in the tenant that it is called in: {error:#}");
     }
     block_on(run::run(&place.file, part, command))
-}
-
-/// What is done with the daemon.
-type Work = std::pin::Pin<Box<dyn Future<Output = anyhow::Result<CommandStatus>>>>;
-
-/// Connects, works, ends.
-fn with_daemon(socket: &Path, work: Box<dyn FnOnce(Operator) -> Work>) -> anyhow::Result<CommandStatus> {
-    block_on(async { work(client::connect(socket).await?).await })
-}
-
-fn block_on(work: impl Future<Output = anyhow::Result<CommandStatus>>) -> anyhow::Result<CommandStatus> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("failed to start a runtime to talk to the daemon")?;
-    runtime.block_on(work)
-}
-
-/// Where the daemon listens: as the command line says, else as the operator's file says, else at the default place. A broken
-/// file that nobody named is not this command's business, unless it is what hides the daemon.
-fn socket_path(asked: Option<PathBuf>, file: &OperatorFile) -> anyhow::Result<PathBuf> {
-    if let Some(path) = asked {
-        return Ok(path);
-    }
-    match (file.load(), file) {
-        (Ok(config), _) => Ok(config.daemon.socket),
-        (Err(error), OperatorFile::Named(_)) => {
-            Err(error.context("failed to learn where the daemon listens; --socket says it without the file"))
-        }
-        (Err(_), OperatorFile::Default) => {
-            let (file, default) = (file.path().display(), client::SOCKET_DEFAULT);
-            eprintln!("{file} is broken (minerva-ctl config check): trying {default}, use --socket for another place");
-            Ok(PathBuf::from(default))
-        }
-    }
-}
-
-/// What went wrong, for people. A refusal of the daemon is its own sentence, without the transport's words around it.
-fn message(error: &anyhow::Error) -> String {
-    match error.downcast_ref::<tonic::Status>() {
-        Some(status) if !status.message().is_empty() => status.message().to_owned(),
-        _ => format!("{error:#}"),
-    }
 }

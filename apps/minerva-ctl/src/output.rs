@@ -63,7 +63,12 @@ pub(crate) fn text(text: &str) -> anyhow::Result<()> {
 /// Says something to people beside the results; as in [`text`], nothing of it is an order to the terminal. Where nobody reads it the exit
 /// status still says how the command went.
 pub(crate) fn note(text: &str) {
-    let _ = warning(&format!("minerva-ctl: {text}"));
+    say(&format!("minerva-ctl: {text}"));
+}
+
+/// The same without the program's name before it: what a command found or did, where that is no data.
+pub(crate) fn say(text: &str) {
+    let _ = warning(text);
 }
 
 /// A path for people. A name in it that others chose makes no line of its own.

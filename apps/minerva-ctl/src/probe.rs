@@ -80,7 +80,7 @@ pub(crate) fn run(
     let mut groups = ProbeGroups::open(config, roots)?;
     let raced = prove(knob, device, duration, &mut |set| race(&mut groups, device, region, duration, set));
     if let Some(number) = groups.signal() {
-        eprintln!("minerva-ctl: interrupted; the probe's tenants and weights are removed");
+        output::note("interrupted; the probe's tenants and weights are removed");
         return Ok(CommandStatus::Signalled(number));
     }
     let (asked_ratio, bytes) = raced?;
@@ -139,12 +139,16 @@ fn prove(
 ) -> anyhow::Result<(f64, [u64; 2])> {
     match knob {
         Knob::Weight(file) => {
-            eprintln!("two readers at 8:1 on {} for {} s", device.name, duration.as_secs_f64());
+            output::say(&format!("two readers at 8:1 on {} for {} s", device.name, duration.as_secs_f64()));
             let asked_ratio = f64::from(WEIGHTS[0]) / f64::from(WEIGHTS[1]);
             race((file, &|index| Some(weight(file, WEIGHTS[index])))).map(|bytes| (asked_ratio, bytes))
         }
         Knob::Cap(file) => {
-            eprintln!("two readers on {}, for {} s freely and then with a cap", device.name, duration.as_secs_f64());
+            output::say(&format!(
+                "two readers on {}, for {} s freely and then with a cap",
+                device.name,
+                duration.as_secs_f64()
+            ));
             let free = race((file, &|_| None))?;
             let rate = (free[1] as f64 / duration.as_secs_f64()) as u64;
             let most = (rate / CAP_DIVISOR).max(CAP_BYTES_PER_SECOND_MIN);

@@ -2,6 +2,7 @@
 //! the daemon's. They are gone afterwards, and every knob is as it was, also after SIGINT, SIGTERM and SIGHUP. If the probe is
 //! killed its readers end by themselves, and the next probe, restore or start of the daemon puts back and removes the rest.
 
+use crate::output;
 use crate::place;
 use crate::probe_reader::{ReaderJob, Reading, reader};
 use anyhow::{Context, bail, ensure};
@@ -41,8 +42,11 @@ impl ProbeGroups {
     /// Removes what killed probes left, makes the directory and catches signals.
     pub(crate) fn open(config: &Config, roots: &Roots) -> anyhow::Result<Self> {
         let daemons = place::writer_settings(config, roots);
-        sweep_probes(&daemons);
-        let (settings, groups) = probe_settings(&daemons);
+        for left in sweep_probes(&daemons).left {
+            let path = output::path(&left.path);
+            output::note(&format!("of the killed probe of {path} not all could be put back: {}", left.error));
+        }
+        let (settings, groups) = probe_settings(&daemons).context("failed to prepare; be root")?;
         let signal = signal_that_came()?;
         let alone = InstanceLock::acquire(&settings.runtime_dir).context("failed to prepare; be root")?;
         let (writer, _) = Writer::open(&settings, &alone).context("failed to prepare")?;
@@ -125,7 +129,7 @@ impl ProbeGroups {
 impl Drop for ProbeGroups {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
-            eprintln!("minerva-ctl: {error:#}");
+            output::note(&format!("{error:#}"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `minerva-ctl record`: writes a recording that the daemon sends.
 
+use crate::daemon::answered;
 use crate::output::{self, CommandStatus};
 use crate::signals::Signals;
 use anyhow::{Context, bail};
@@ -31,21 +32,20 @@ pub(crate) async fn run(
     // The recording lasts as long as this side of the call is open.
     let (asking, asked) = tokio::sync::mpsc::channel(1);
     let begun = tokio::select! {
-        answer = client.record(ReceiverStream::new(asked)) => answer.map_err(anyhow::Error::new),
+        answer = answered(client.record(ReceiverStream::new(asked))) => answer.map_err(anyhow::Error::new),
         came = signals.next() => {
             remove(&file);
             return Ok(CommandStatus::Signalled(came.number));
         }
     };
     let pieces = begun.inspect_err(|_| remove(&file))?.into_inner();
-    let shown = file.display();
-    eprintln!("recording to {shown}; interrupt to end");
+    output::say(&format!("recording to {}; interrupt to end", output::path(&file)));
     let bytes = receive(pieces, asking, &mut out, &file, duration, &mut signals).await?;
     out.flush().await.and(out.sync_all().await).with_context(|| format!("failed to finish {}", file.display()))?;
     if json {
         output::json(&serde_json::json!({ "file": file.to_string_lossy(), "bytes": bytes }))?;
     } else {
-        eprintln!("recorded {bytes} bytes to {}", file.display());
+        output::say(&format!("recorded {bytes} bytes to {}", output::path(&file)));
     }
     Ok(CommandStatus::Well)
 }
@@ -96,6 +96,6 @@ async fn receive(
 /// The empty file of a recording that did not begin, so that it is not in the way of the next one.
 fn remove(file: &Path) {
     if let Err(error) = std::fs::remove_file(file) {
-        eprintln!("minerva-ctl: failed to remove {}: {error}", file.display());
+        output::note(&format!("failed to remove {}: {error}", output::path(file)));
     }
 }

@@ -10,7 +10,7 @@ pub(crate) async fn run(mut client: Operator, json: bool) -> anyhow::Result<Comm
     if json {
         output::json(&answer)?;
     } else {
-        eprintln!("{}", answer.message);
+        output::say(&answer.message);
     }
     Ok(CommandStatus::found_if(!answer.accepted))
 }

@@ -2,6 +2,7 @@
 //! recorded, byte for byte.
 
 use crate::output::{self, CommandStatus};
+use crate::progress::Progress;
 use anyhow::Context;
 use minerva_engine::Engine;
 use minerva_model::{Effect, Event};
@@ -61,9 +62,10 @@ fn replay(
 ) -> anyhow::Result<Replayed> {
     let mut result = Replayed::default();
     // The header is the first line.
-    let mut line = 1;
+    let (mut line, mut progress) = (1, Progress::new());
     for entry in entries {
         line += 1;
+        progress.tell(|| format!("{} events and {} effects are as recorded so far", result.events, result.effects));
         let difference = match entry {
             Ok(Entry::Event { at, what }) => {
                 // The driver answers an inspection or a write before it asks for more; before anything else the engine was

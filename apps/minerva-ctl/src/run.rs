@@ -1,7 +1,7 @@
 //! `minerva-ctl run --priority`, `--when` and `--job`: a command that takes part without knowing of it. Whatever becomes of Minerva, the
 //! command runs.
 
-use crate::output::CommandStatus;
+use crate::output::{self, CommandStatus};
 use crate::place::OperatorFile;
 use crate::signals::{Came, Signals};
 use crate::{tenant, when};
@@ -41,7 +41,7 @@ pub(crate) async fn run(file: &OperatorFile, part: Part, command: &[OsString]) -
         Ok(child) => child,
         Err(error) => {
             begun.abandon().await;
-            eprintln!("minerva-ctl: failed to start {}: {error}", program.display());
+            output::note(&format!("failed to start {}: {error}", output::path(program.as_ref())));
             return Ok(CommandStatus::not_started(&error));
         }
     };
@@ -96,7 +96,7 @@ async fn begin(file: &OperatorFile, part: Part, signals: &mut Signals) -> Result
 }
 
 fn warn(reason: &str) {
-    eprintln!("minerva-ctl: {reason}; the command runs without");
+    output::note(&format!("{reason}; the command runs without"));
 }
 
 impl Begun {

@@ -49,6 +49,11 @@ impl Signals {
         }
     }
 
+    /// One that has come by now.
+    pub(crate) fn came(&mut self) -> Option<Came> {
+        self.0.try_recv().ok()
+    }
+
     /// Waits for the command's end, and passes on what comes meanwhile.
     pub(crate) async fn until_end_of(&mut self, child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
         let own = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));

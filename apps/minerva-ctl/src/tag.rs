@@ -20,9 +20,9 @@ pub(crate) fn set(tag: u8, stream: Option<u8>) -> anyhow::Result<()> {
     let tagged =
         minerva_client::tagged(given).context("failed to give the command a tag: the kernel takes no I/O priority")?;
     if tagged.levels() == TagLevels::Eight {
-        eprintln!(
-            "minerva-ctl: this kernel passes eight levels of tags (254 from 6.1.191 and 6.5 on): {tag} is one with its neighbours"
-        );
+        output::note(&format!(
+            "this kernel passes eight levels of tags (254 from 6.1.191 and 6.5 on): {tag} is one with its neighbours"
+        ));
     }
     // The command has it for good.
     std::mem::forget(tagged);

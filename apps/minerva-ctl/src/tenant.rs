@@ -79,7 +79,7 @@ pub(crate) fn found(error: Error, json: bool) -> anyhow::Result<CommandStatus> {
     if json {
         output::json(&RefusalLine { refusal: word, message: message.clone() })?;
     }
-    eprintln!("minerva-ctl: {message}");
+    output::note(message);
     Ok(CommandStatus::Found)
 }
 

@@ -1,19 +1,21 @@
 //! `minerva-ctl top`: the latest slice, live. One frame is a pure function of one slice, so that `--once` and the tests see
 //! what the terminal shows.
 
-use crate::disk::ServedPages;
+use crate::daemon::answered;
+use crate::disk::{ServedAside, ServedPages};
 use crate::disk_name;
 use crate::figures::{rate, span};
 use crate::forecast;
+use crate::keys::{Pressed, pressed};
 use crate::output::{self, CommandStatus};
 use crate::part;
+use crate::signals::Signals;
 use anyhow::Context;
 use minerva_api::client::Operator;
 use minerva_api::v1;
 use ratatui::Frame;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
@@ -35,9 +37,9 @@ pub(crate) async fn run(
     once: bool,
     json: bool,
 ) -> anyhow::Result<CommandStatus> {
-    let mut slices = client.watch(v1::WatchRequest {}).await?.into_inner();
+    let mut slices = answered(client.watch(v1::WatchRequest {})).await?.into_inner();
     if json {
-        while let Some(answer) = slices.message().await? {
+        while let Some(answer) = answered(slices.message()).await? {
             output::json(&answer.slice.unwrap_or_default())?;
             if once {
                 break;
@@ -46,35 +48,49 @@ pub(crate) async fn run(
         return Ok(CommandStatus::Well);
     }
     if once {
-        let slice = slices.message().await?.and_then(|answer| answer.slice).unwrap_or_default();
+        let slice = answered(slices.message()).await?.and_then(|answer| answer.slice).unwrap_or_default();
         output::text(&format!("{}{}", frame_text(&slice)?, served.text()))?;
         return Ok(CommandStatus::Well);
     }
+    let mut served = served.aside()?;
+    // None ends this program before the terminal is as it was.
+    let mut signals = Signals::catch()?;
     let mut terminal = ratatui::try_init().context("failed to take over the terminal; try --once")?;
-    let result = live(&mut terminal, &mut slices, &mut served).await;
+    let result = live(&mut terminal, &mut slices, &mut served, &mut signals).await;
     ratatui::try_restore().context("failed to give the terminal back")?;
-    result.map(|()| CommandStatus::Well)
+    result
 }
 
 async fn live(
     terminal: &mut ratatui::DefaultTerminal,
     slices: &mut tonic::Streaming<v1::WatchResponse>,
-    served: &mut ServedPages,
-) -> anyhow::Result<()> {
+    served: &mut ServedAside,
+    signals: &mut Signals,
+) -> anyhow::Result<CommandStatus> {
     let (mut slice, mut selected, mut is_served_shown) = (v1::Slice::default(), 0, false);
     let mut keys = tokio::time::interval(KEY_PERIOD);
     terminal.draw(|frame| draw(frame, &slice, Some(selected))).context("failed to draw")?;
     loop {
         tokio::select! {
             answer = slices.message() => match answer? {
-                Some(answer) => slice = answer.slice.unwrap_or_default(),
+                Some(answer) => {
+                    slice = answer.slice.unwrap_or_default();
+                    if is_served_shown {
+                        served.want();
+                    }
+                }
                 None => anyhow::bail!("the daemon stopped"),
             },
+            came = signals.next() => return Ok(CommandStatus::Signalled(came.number)),
+            () = served.changed() => {}
             _ = keys.tick() => match pressed()? {
-                Pressed::Quit => return Ok(()),
+                Pressed::Quit => return Ok(CommandStatus::Well),
                 Pressed::Nothing => continue,
                 Pressed::Resized => {}
-                Pressed::OtherPage => is_served_shown = !is_served_shown,
+                Pressed::OtherPage => {
+                    is_served_shown = !is_served_shown;
+                    served.want();
+                }
                 Pressed::Moved(lines) => selected = selected.saturating_add_signed(lines),
             },
         }
@@ -92,48 +108,6 @@ async fn live(
 fn served_text(pages: &str) -> String {
     let pages = if pages.is_empty() { "no server of guests' disks listens here" } else { pages };
     format!("d tenants, q quits\n\n{pages}")
-}
-
-/// What came from the terminal.
-enum Pressed {
-    Nothing,
-    Resized,
-    /// Tenants, or guests' disks.
-    OtherPage,
-    /// Down by so many lines.
-    Moved(isize),
-    Quit,
-}
-
-/// Takes what came so far.
-fn pressed() -> anyhow::Result<Pressed> {
-    let mut result = Pressed::Nothing;
-    while event::poll(Duration::ZERO).context("failed to look for keys")? {
-        match event::read().context("failed to read a key")? {
-            Event::Key(key) => {
-                let interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-                if interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
-                    return Ok(Pressed::Quit);
-                }
-                if key.code == KeyCode::Char('d') {
-                    result = Pressed::OtherPage;
-                    continue;
-                }
-                let lines = match key.code {
-                    KeyCode::Down | KeyCode::Char('j') => 1,
-                    KeyCode::Up | KeyCode::Char('k') => -1,
-                    KeyCode::PageDown => 10,
-                    KeyCode::PageUp => -10,
-                    _ => continue,
-                };
-                let before = if let Pressed::Moved(before) = result { before } else { 0 };
-                result = Pressed::Moved(before + lines);
-            }
-            Event::Resize(..) => result = Pressed::Resized,
-            _ => {}
-        }
-    }
-    Ok(result)
 }
 
 /// One frame as text, high enough for everything.

@@ -95,7 +95,7 @@ pub(crate) async fn give_up(coordinated: Coordinated) {
 /// Without a server everything begins at once, which a person should know.
 pub(crate) fn warn_of_absence(client: &Client) {
     if let Some(reason) = client.absence() {
-        eprintln!("minerva-ctl: {reason}; going on without");
+        output::note(&format!("{reason}; going on without"));
     }
 }
 
@@ -132,7 +132,7 @@ fn print_begun(begun: Begun, json: bool) -> anyhow::Result<()> {
         return output::json(&BegunLine { begun: word });
     }
     if begun == Begun::Unserved {
-        eprintln!("minerva-ctl: the server went away; going on without");
+        output::note("the server went away; going on without");
     }
     output::text("now\n")
 }

@@ -3,8 +3,10 @@
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
 mod doctor;
+mod live;
 mod rm;
 mod trouble;
+mod unanswered;
 
 use minerva_engine::Engine;
 use minerva_model::{Effect, EngineConfig, Event, Finding, FindingKind, Nanos};

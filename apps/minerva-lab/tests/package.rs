@@ -29,6 +29,7 @@ fn the_packages_install_upgrade_stop_and_go_and_their_units_work() {
     assert_eq!(line("stopped-in-vain"), r#"0 exit-code 1 {"backup":50}"#);
     assert!(line("restored-later").starts_with("0 1 restored"), "{}", line("restored-later"));
     assert!(line("back").starts_with("0 ") && line("back").contains("No such file"), "{}", line("back"));
+    assert_eq!(line("probe-left"), "");
     assert_eq!(line("agent").trim_end(), "0 active active");
     // A user of systemd's making (systemd.exec(5), DynamicUser=), whose directory nobody else can enter; its socket anybody can.
     let user: u32 = line("agent-user").trim().parse().expect("a user without a name");
@@ -45,8 +46,11 @@ fn the_packages_install_upgrade_stop_and_go_and_their_units_work() {
     assert!(line("commanded").starts_with("0 "), "{}", line("commanded"));
     assert_eq!(line("deleted"), "0 lost+found written 0 written");
     assert!(line("over").starts_with("0 "), "{}", line("over"));
-    assert_eq!(line("unmounted"), "0");
+    assert_eq!(line("endless"), "0");
     assert_eq!((line("removed"), line("removed-back")), ("0 inactive 2", "0"));
+    assert_eq!((line("units"), line("unmounted")), ("0", "0"));
     assert_eq!(line("purged").trim_end(), "0");
+    // What is another's in the directory that they share stays.
+    assert_eq!(line("others").trim_end(), "./servers ./servers/blk");
     assert_eq!(line("failed"), "");
 }

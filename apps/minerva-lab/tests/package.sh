@@ -63,9 +63,13 @@ mkdir /tmp/refusing && mount -t tmpfs tmpfs /tmp/refusing && cat /sys/fs/cgroup/
 mount -o remount,ro /tmp/refusing && mount --bind /tmp/refusing/knob /sys/fs/cgroup/t/a/io.bfq.weight
 systemctl stop minervad; are_held; say stopped-in-vain "$? $(show Result) $(grep -c held /run/minerva/undo.journal) $(cat /run/minerva/named.json)"
 umount /sys/fs/cgroup/t/a/io.bfq.weight
+# As a comparison of elevators leaves it that is killed: the daemon puts it back from within its unit.
+cp /run/minerva/undo.journal /tmp/journal
 minerva-ctl restore > /tmp/log 2>&1; say restored-later "$? $(tail -n 1 /tmp/log)"
 are_back; say back "$? $(ls /run/minerva/undo.journal 2>&1)"
+mkdir -m 700 /run/minerva/minerva-probe-4194400 && cp /tmp/journal /run/minerva/minerva-probe-4194400/undo.journal
 systemctl start minervad; until_so are_held
+say probe-left "$(ls -d /run/minerva/minerva-probe-* 2> /dev/null)"
 
 # The agent beside it, which has to be told that this is no host: anybody may ask it.
 mkdir -p /etc/systemd/system/minerva-agent.service.d /etc/systemd/system/minerva-agent.socket.d
@@ -96,10 +100,17 @@ say commanded "$? $(tail -n 1 /tmp/log)"
 until_so is_deleted; say deleted "$? $(ls /home | tr "\n" " ")$(cat /home/written)"
 is_over() { minerva-ctl background list | grep -q 'writer.*done'; }
 until_so is_over; say over "$? $(minerva-ctl background list | tr '\n' ' ')"
-is_unmounted() { ! mountpoint --quiet /home || umount /home; }
-until_so is_unmounted; say unmounted "$?"
+# Work that is under way is frozen when the daemon stops; with the package it ends, and its file system is free.
+minerva-ctl background add --name endless --path /home -- sh -c 'while :; do date > /home/endless; sleep 0.2; done' > /tmp/log 2>&1
+until_so [ -e /home/endless ]; say endless "$?"
 
 dpkg --remove minervad > /tmp/log 2>&1; say removed "$? $(systemctl is-active minervad) $(ls /etc/minerva/minerva.toml /var/lib/minerva/minerva.db | wc -l)"
 are_back; say removed-back "$?"
-dpkg --purge minervad minerva-ctl > /tmp/log 2>&1; say purged "$? $(ls -d /var/lib/minerva /run/minerva /etc/minerva/minerva.toml* /usr/bin/minerva* 2> /dev/null)"
+say units "$(systemctl list-units --no-legend --plain 'minerva-background-*' | wc -l)"
+is_unmounted() { ! mountpoint --quiet /home || umount /home; }
+until_so is_unmounted; say unmounted "$?"
+# Where minerva-blk listens.
+mkdir -p /run/minerva/servers && touch /run/minerva/servers/blk
+dpkg --purge minervad minerva-ctl > /tmp/log 2>&1; say purged "$? $(ls -d /var/lib/minerva /etc/minerva/minerva.toml* /usr/bin/minerva* 2> /dev/null)"
+say others "$(cd /run/minerva && find . -mindepth 1 | sort | tr '\n' ' ')"
 say failed "$(systemctl list-units --failed --no-legend)"

@@ -46,6 +46,12 @@ pub(crate) enum Hidden {
         /// The directory
         runtime: PathBuf,
     },
+    /// Ends all background work, for a package that is removed
+    #[command(hide = true)]
+    EndBackground {
+        /// The daemon's runtime directory
+        runtime_dir: PathBuf,
+    },
     /// Writes the manual page and the completions
     #[command(hide = true)]
     Generate {

@@ -6,7 +6,7 @@ use minerva_api::v1;
 use minerva_background_queues::{Change, Queues, shown_plan, span_of};
 use minerva_config::Config;
 use minerva_engine::WorkView;
-use minerva_linux_background::{Settings, WorkerProgram};
+use minerva_linux_background::{Settings, WorkError, WorkerProgram};
 use minerva_linux_observe::Roots;
 use minerva_model::{BackgroundCost, BackgroundId, DeviceId, DiskCalibration, Event, Nanos};
 use minerva_operator_server::call::{BackgroundAnswer, BackgroundCall, Shown};
@@ -49,6 +49,13 @@ fn is_service() -> bool {
 /// What a worker's process does.
 pub(crate) fn work(runtime: &Path) -> anyhow::Result<()> {
     minerva_linux_background::work(runtime, Path::new("/sys")).map_err(anyhow::Error::new)
+}
+
+/// Ends all work, of a daemon that has ended and will not come back.
+pub(crate) fn end_all(runtime_dir: &Path) -> anyhow::Result<()> {
+    let failed: Vec<String> = minerva_linux_background::end_all(runtime_dir).iter().map(WorkError::in_full).collect();
+    anyhow::ensure!(failed.is_empty(), "some background work goes on: {}", failed.join("; "));
+    Ok(())
 }
 
 impl Driver {

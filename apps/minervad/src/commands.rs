@@ -6,7 +6,7 @@ use crate::overwriters::Overwriter;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_config::Config;
-use minerva_model::{Event, FindingKind};
+use minerva_model::{Event, Finding, FindingKind};
 use minerva_operator_server::call::OperatorCall;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -69,8 +69,12 @@ impl Driver {
             tracing::warn!("{warning}");
         }
         self.level.set(self.file.config.daemon.log.level);
-        let certificates = self.parts.live_settings.set(&self.file.config.participation, self.progress.slices).err();
+        let Config { participation, engine, .. } = &self.file.config;
+        let certificates =
+            self.parts.live_settings.set(participation, engine.observe.slice, self.progress.slices).err();
         self.watch.apply_rules(&self.file.config);
+        self.watch.tell_hidden_again();
+        self.findings.reloaded();
         // Also when they are the same: whoever asks for a reload may have ended a fight over a knob, which is then ours again.
         self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
         self.find_unknown_disks();
@@ -124,7 +128,8 @@ impl Driver {
     pub(crate) fn name_overwriters(&mut self) {
         for Overwriter { pid, message } in self.knobs.take_overwriters() {
             tracing::warn!(kind = FindingKind::Overwritten.as_str(), pid, "{message}");
-            self.findings.show(FindingKind::Overwritten, message);
+            let (kind, device, tenant) = (FindingKind::Overwritten, None, None);
+            self.findings.show(&Finding { kind, device, tenant, message: String::new() }, message);
         }
     }
 }

@@ -46,6 +46,12 @@ pub(crate) struct Daemon {
     tenants: TenantServer,
 }
 
+/// Commands for the loop: where they are given, and where it takes them.
+fn commands(metrics: &Metrics) -> (Commands, Receiver<Command>) {
+    let (sender, commands) = sync_channel(QUEUE_LENGTH);
+    (Commands::new(sender, metrics.commands_waiting.clone()), commands)
+}
+
 impl Daemon {
     /// Puts back what an earlier daemon left, opens everything and begins to serve. `slices`: to end after so many.
     pub(crate) fn start(
@@ -61,12 +67,12 @@ impl Daemon {
         let (metrics, served, registry) = registered_metrics(&config);
         let operator_listeners = OperatorListeners::open(&config.daemon)?;
         let tenant_listeners = TenantListeners::open(&config.participation)?;
-        let (sender, commands) = sync_channel(QUEUE_LENGTH);
-        let sender = Commands::new(sender, metrics.commands_waiting.clone());
+        let (sender, commands) = commands(&metrics);
         let memory = remember(&config, &metrics, sender.clone())?;
-        let live_settings = LiveSettings::new(&config.participation, tenant_listeners.tls());
+        let slice = config.engine.observe.slice;
+        let live_settings = LiveSettings::new(&config.participation, slice, tenant_listeners.tls());
         let parts = Parts::new(Refusals::new(metrics.refusals_dropped.clone()), live_settings);
-        let shared = share(&config, &roots, &parts, &sender);
+        let shared = share(&roots, &parts, &sender);
         let watched_slices = tokio::sync::broadcast::Sender::new(WATCH_QUEUE_LENGTH);
         let service = service(&sender, &watched_slices, &memory, &metrics);
         let background = background::queues(&config, &roots);
@@ -123,8 +129,13 @@ fn open_knobs(config: &Config, roots: &Roots, settings: &WriterSettings, lock: &
     if !left.is_empty() {
         tracing::warn!("an earlier daemon ended without putting everything back; done now:\n{left}");
     }
-    for path in sweep_probes(settings) {
+    let probes = sweep_probes(settings);
+    for path in &probes.removed {
         tracing::info!("{} of a killed `minerva-ctl doctor --probe` was removed", path.display());
+    }
+    for left in &probes.left {
+        let path = left.path.display();
+        tracing::warn!("not all could be put back of the killed `minerva-ctl doctor` of {path}: {}", left.error);
     }
     let guard = if config.daemon.guard { Some(guard::spawn(config, roots)?) } else { None };
     Ok(Knobs::new(writer, settings, guard))
@@ -156,13 +167,12 @@ fn service(commands: &Commands, slices: &Slices, memory: &Memory, metrics: &Metr
 }
 
 /// What the server for tenants shares with the slice loop.
-fn share(config: &Config, roots: &Roots, parts: &Parts, commands: &Commands) -> Shared {
+fn share(roots: &Roots, parts: &Parts, commands: &Commands) -> Shared {
     Shared::new(
         Arc::new(commands.clone()),
         parts.directory.clone(),
         parts.refusals.clone(),
         roots.clone(),
         &parts.live_settings,
-        config.engine.observe.slice,
     )
 }

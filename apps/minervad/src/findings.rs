@@ -2,7 +2,7 @@
 
 use crate::clock::unix_ns;
 use minerva_api::v1;
-use minerva_model::{FindingKind, Nanos};
+use minerva_model::{DeviceId, Finding, FindingKind, Nanos, TenantId};
 use std::collections::VecDeque;
 
 /// Findings that `status` shows.
@@ -14,23 +14,64 @@ const DIGEST_PERIOD: Nanos = Nanos::from_secs(60);
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// The latest.
-    latest: VecDeque<v1::Finding>,
+    latest: VecDeque<Shown>,
     digest: Digest,
 }
 
+/// A finding, and what it is about.
+#[derive(Debug)]
+struct Shown {
+    kind: FindingKind,
+    device: Option<DeviceId>,
+    tenant: Option<TenantId>,
+    told: v1::Finding,
+}
+
 impl Findings {
-    /// Keeps one; beyond what is shown the oldest goes.
-    pub(crate) fn show(&mut self, kind: FindingKind, message: String) {
+    /// Keeps one in these words; beyond what is shown the oldest goes. What it is the end of is no warning any more.
+    pub(crate) fn show(&mut self, finding: &Finding, message: String) {
+        let Finding { kind, device, tenant, .. } = *finding;
+        match kind {
+            FindingKind::CapsBack => self.end(|shown| shown.kind == FindingKind::CapsLifted),
+            FindingKind::Steerable => {
+                self.end(|shown| shown.kind == FindingKind::NotSteerable && shown.device == device);
+            }
+            FindingKind::DiskGone => self.end(|shown| shown.device.is_some() && shown.device == device),
+            _ => {}
+        }
         if self.latest.len() == FINDINGS_SHOWN {
             self.latest.pop_front();
         }
         let (unix_ns, warning) = (unix_ns(), kind.is_warning());
-        self.latest.push_back(v1::Finding { unix_ns, kind: kind.as_str().to_owned(), warning, message });
+        let told = v1::Finding { unix_ns, kind: kind.as_str().to_owned(), warning, message };
+        self.latest.push_back(Shown { kind, device, tenant, told });
+    }
+
+    /// The operator's file was read again: what is wrong with it still is found again, and so is who goes on to write knobs.
+    pub(crate) fn reloaded(&mut self) {
+        self.end(|shown| {
+            matches!(
+                shown.kind,
+                FindingKind::UnknownDisk
+                    | FindingKind::HiddenTenants
+                    | FindingKind::Overwritten
+                    | FindingKind::FightGivenUp
+            )
+        });
+    }
+
+    /// Nobody can act on what is about a tenant that is gone.
+    pub(crate) fn tenant_gone(&mut self, tenant: TenantId) {
+        self.end(|shown| shown.tenant == Some(tenant));
+    }
+
+    fn end(&mut self, which: impl Fn(&Shown) -> bool) {
+        self.latest.iter_mut().filter(|shown| which(shown)).for_each(|shown| shown.told.warning = false);
     }
 
     /// The oldest first.
     pub(crate) fn shown(&self) -> Vec<v1::Finding> {
-        self.latest.iter().cloned().collect()
+        self.latest.iter().map(|shown| shown.told.clone()).collect()
     }
 
     /// Counts a decision.
@@ -82,13 +123,54 @@ impl Digest {
 #[cfg(test)]
 mod tests {
     use super::{FINDINGS_SHOWN, Findings};
-    use minerva_model::FindingKind;
+    use minerva_model::{DeviceId, Finding, FindingKind, TenantId};
+
+    fn found(kind: FindingKind, device: Option<u32>, tenant: Option<u64>) -> Finding {
+        let device = device.map(|minor| DeviceId { major: 8, minor });
+        Finding { kind, device, tenant: tenant.map(TenantId), message: String::new() }
+    }
 
     #[test]
     fn the_latest_findings_are_shown() {
         let mut findings = Findings::default();
-        (0..FINDINGS_SHOWN + 3).for_each(|number| findings.show(FindingKind::Steerable, number.to_string()));
+        let steerable = found(FindingKind::Steerable, None, None);
+        (0..FINDINGS_SHOWN + 3).for_each(|number| findings.show(&steerable, number.to_string()));
         let shown = findings.shown();
         assert_eq!((shown.len(), shown[0].message.as_str()), (FINDINGS_SHOWN, "3"));
+    }
+
+    #[test]
+    fn a_finding_that_is_over_or_asks_for_nothing_is_no_warning() {
+        let mut findings = Findings::default();
+        let warned = |findings: &Findings| -> Vec<String> {
+            findings.shown().into_iter().filter(|shown| shown.warning).map(|shown| shown.kind).collect()
+        };
+        for kind in [FindingKind::ModelDamaged, FindingKind::HistoryDropped] {
+            findings.show(&found(kind, None, None), String::new());
+        }
+        assert!(warned(&findings).is_empty());
+        let told = [
+            (FindingKind::CapsLifted, None, None),
+            (FindingKind::NotSteerable, Some(0), None),
+            (FindingKind::NotSteerable, Some(16), None),
+            (FindingKind::WriteRefused, Some(16), Some(7)),
+            (FindingKind::UnknownDisk, None, None),
+            (FindingKind::FightGivenUp, Some(0), None),
+            (FindingKind::Oversubscribed, Some(0), None),
+        ];
+        told.iter().for_each(|(kind, device, tenant)| findings.show(&found(*kind, *device, *tenant), String::new()));
+        assert_eq!(warned(&findings).len(), told.len());
+        findings.show(&found(FindingKind::CapsBack, None, None), String::new());
+        findings.show(&found(FindingKind::Steerable, Some(0), None), String::new());
+        let left = ["not-steerable", "write-refused", "unknown-disk", "fight-given-up", "oversubscribed"];
+        assert_eq!(warned(&findings), left, "of the other disk");
+        findings.tenant_gone(TenantId(7));
+        findings.reloaded();
+        assert_eq!(warned(&findings), ["not-steerable", "oversubscribed"]);
+        // It is found again after a reload.
+        findings.show(&found(FindingKind::UnknownDisk, None, None), String::new());
+        findings.show(&found(FindingKind::DiskGone, Some(16), None), String::new());
+        assert_eq!(warned(&findings), ["oversubscribed", "unknown-disk"]);
+        assert_eq!(findings.shown().len(), told.len() + 6, "all are shown");
     }
 }

@@ -29,13 +29,15 @@ pub(crate) fn spawn(config: &Config, roots: &Roots) -> anyhow::Result<Guard> {
 /// What the guard process does.
 pub(crate) fn run(runtime_dir: &Path, cgroup_root: PathBuf) -> anyhow::Result<()> {
     let settings = WriterSettings::new(runtime_dir, cgroup_root);
+    // Work that goes on would go on whoever comes to the disk.
+    let stop = || minerva_linux_background::stop_all(runtime_dir);
     // The daemon's standard error may have died with it, and that must not keep anything from being put back.
     let tell = |report: &RestoreReport| {
-        // Work that goes on would go on whoever comes to the disk.
-        minerva_linux_background::stop_all(runtime_dir);
+        // The daemon may be stuck, not gone.
+        stop();
         if !report.is_empty() {
             drop(writeln!(std::io::stderr(), "minervad guard: the daemon is gone or stuck\n{report}"));
         }
     };
-    run_guard(&settings, std::io::stdin(), tell).context("the guard failed")
+    run_guard(&settings, std::io::stdin(), stop, tell).context("the guard failed")
 }

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
     let result = match &arguments.hidden {
         Some(Hidden::Guard { runtime_dir, cgroup_root }) => guard::run(runtime_dir, cgroup_root.clone()),
         Some(Hidden::Background { runtime }) => background::work(runtime),
+        Some(Hidden::EndBackground { runtime_dir }) => background::end_all(runtime_dir),
         Some(Hidden::Generate { directory }) => generate::run(directory),
         None if arguments.check => start::check(&arguments),
         None => start::run(&arguments),

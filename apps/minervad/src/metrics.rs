@@ -99,6 +99,7 @@ pub(crate) struct Metrics {
     pub(crate) load_forecast: Family<LoadLabels, Ratio>,
     pub(crate) load_forecast_interval: Family<LoadEndLabels, Ratio>,
     pub(crate) load_forecast_skill: Family<LoadLabels, Ratio>,
+    pub(crate) loads_without_room: Gauge,
 }
 
 impl Metrics {
@@ -137,6 +138,7 @@ impl Metrics {
             load_forecast: Family::default(),
             load_forecast_interval: Family::default(),
             load_forecast_skill: Family::default(),
+            loads_without_room: Gauge::default(),
         };
         // A counter that appears only with its first failure cannot be alerted on: show the zeros from the start.
         for outcome in ["done", "refused", "vanished"] {
@@ -144,6 +146,9 @@ impl Metrics {
         }
         for outcome in ["accepted", "refused"] {
             drop(metrics.reloads.get_or_create(&OutcomeLabel { outcome }));
+        }
+        for kind in FindingKind::ALL {
+            drop(metrics.findings.get_or_create(&KindLabel { kind: kind.as_str() }));
         }
         let registry = metrics.register(mode);
         (metrics, registry)
@@ -208,6 +213,8 @@ impl Metrics {
         registry.register("load_forecast_interval_bytes", text, self.load_forecast_interval.clone());
         let text = "Skill of those forecasts: 1 is perfect, 0 no better than naive ones";
         registry.register("load_forecast_skill_ratio", text, self.load_forecast_skill.clone());
+        let text = "Disks and groups that did I/O in the last slice and have no such forecast, as there are too many";
+        registry.register("loads_without_room", text, self.loads_without_room.clone());
     }
 
     /// Sets the gauges of the day or the week ahead of a disk or a group.
@@ -292,6 +299,15 @@ mod tests {
         let text = render(&registry).expect("a string takes everything");
         assert!(text.contains("minerva_knob_writes_total{outcome=\"done\"} 1"), "{text}");
         assert!(text.contains("minerva_knob_writes_total{outcome=\"refused\"} 0"), "{text}");
+        // Of each kind that the handbook has, the first one raises what counts by kind.
+        let handbook = include_str!("../../../docs/operator.md");
+        let (_, table) = handbook.split_once("\n## Findings\n").expect("a table of findings");
+        let rows = table.split("\n## ").next().unwrap_or_default().lines();
+        let kinds: Vec<&str> = rows.filter_map(|row| row.strip_prefix("| `")?.split('`').next()).collect();
+        assert_eq!(kinds.len(), FindingKind::ALL.len());
+        for kind in kinds {
+            assert!(text.contains(&format!("minerva_findings_total{{kind=\"{kind}\"}} 0")), "{kind}: {text}");
+        }
         assert!(text.contains("# UNIT minerva_slice_duration_seconds seconds"), "{text}");
         assert!(text.ends_with("# EOF\n"), "{text}");
         assert_eq!(metrics.writes_total(), 1);
@@ -325,7 +341,6 @@ mod tests {
     fn each_is_in_the_operators_handbook() {
         let (metrics, registry) = Metrics::new("shadow");
         // Those with labels are shown only with a value.
-        metrics.found(FindingKind::Steerable);
         let label = DeviceLabel { device: "sda".to_owned() };
         metrics.contention.get_or_create(&label).set(1);
         metrics.requested("boost", true);
@@ -343,7 +358,7 @@ mod tests {
         let handbook = include_str!("../../../docs/operator.md");
         let names = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next());
         let names: Vec<&str> = names.collect();
-        assert!(names.len() == 34, "{names:?}");
+        assert!(names.len() == 35, "{names:?}");
         for name in names {
             assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
         }

@@ -98,6 +98,11 @@ impl Scope {
         findings
     }
 
+    /// Those that hide groups still are findings of the next call.
+    pub(crate) fn tell_hidden_again(&mut self) {
+        self.hiding.clear();
+    }
+
     /// Leaves in the sample what is inside.
     pub(crate) fn narrow(&self, sample: &mut Sample) {
         sample.devices.retain(|row| self.devices.contains(&row.device));

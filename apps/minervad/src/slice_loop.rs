@@ -228,6 +228,7 @@ impl Driver {
         self.jobs.give_up(Some(id), &refusal);
         self.parts.reports.forget(id);
         self.servers.tenant_gone(id);
+        self.findings.tenant_gone(id);
         self.memory.claim_later(&tenant, StoredClaim::default());
         self.parts.unread.remove(&id);
         self.memory.tenant_gone(&tenant, !self.watch.observer.is_there(&tenant.cgroup));
@@ -252,7 +253,7 @@ impl Driver {
                 "{} ({}) is gone; what was written for it is put back, or gone with it",
                 device.name, device.id
             );
-            self.found(&Finding { kind: FindingKind::DiskGone, device: None, tenant: None, message });
+            self.found(&Finding { kind: FindingKind::DiskGone, device: Some(device.id), tenant: None, message });
             self.memory.device_gone(device.id);
             self.metrics.contention.remove(&DeviceLabel { device: device.name.clone() });
             self.metrics.device_forecast.remove(&DeviceLabel { device: device.name.clone() });

@@ -45,6 +45,11 @@ impl Watch {
         self.scope.hidden(self.observer.hidden())
     }
 
+    /// What is hidden still is told once more.
+    pub(crate) fn tell_hidden_again(&mut self) {
+        self.scope.tell_hidden_again();
+    }
+
     /// File systems that do not answer, told once each time.
     pub(crate) fn silent(&self) -> Vec<Finding> {
         self.free_space.silent()

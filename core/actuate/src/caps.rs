@@ -28,7 +28,7 @@ use crate::tenant_use::{Cap, Use};
 use crate::waiting::Waiting;
 use minerva_model::{Nanos, TenantId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How much more than measured a tenant may need in the next slice.
 const GROWTH: f64 = 1.2;
@@ -79,6 +79,9 @@ pub(crate) struct Dealer {
     shortage: Shortage,
     #[serde(default)]
     waiting: Waiting,
+    /// Whose caps are told again with the next deal, also where they are as they were.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    afresh: BTreeSet<TenantId>,
     /// The host is short of memory: no cap may stand.
     is_barred: bool,
 }
@@ -159,13 +162,20 @@ impl Dealer {
     pub(crate) fn forget(&mut self, tenant: TenantId) {
         self.dealt.remove(&tenant);
         self.waiting.forget(tenant);
+        self.afresh.remove(&tenant);
+    }
+
+    /// What was dealt to a tenant may not stand.
+    pub(crate) fn deal_afresh(&mut self, tenant: TenantId) {
+        self.afresh.insert(tenant);
     }
 
     fn renew(&mut self, now: Nanos, one: &Use, bytes: f64, changes: &mut Vec<(TenantId, Option<Cap>)>) {
         let cap = split(one, bytes.max(CAP_BYTES_MIN));
         let near = |old: u64, new: u64| old.abs_diff(new) <= old / 16;
+        let afresh = self.afresh.remove(&one.tenant);
         match self.dealt.get_mut(&one.tenant) {
-            Some((old, renewed)) if near(old.read, cap.read) && near(old.write, cap.write) => *renewed = now,
+            Some((old, renewed)) if !afresh && near(old.read, cap.read) && near(old.write, cap.write) => *renewed = now,
             _ => {
                 self.dealt.insert(one.tenant, (cap, now));
                 changes.push((one.tenant, Some(cap)));

@@ -74,10 +74,12 @@ impl Ledger {
         }
     }
 
-    /// New settings: the operator may have ended a fight, so knobs given up are free to be wished for again.
-    pub(crate) fn configure(&mut self, rules: Rules) {
+    /// New settings: the operator may have ended a fight, so knobs given up are free to be wished for again. Answers with them.
+    pub(crate) fn configure(&mut self, rules: Rules) -> Vec<KnobKey> {
         self.rules = rules;
+        let given_up: Vec<KnobKey> = self.knobs.iter().filter(|(_, knob)| knob.given_up).map(|(key, _)| *key).collect();
         self.knobs.retain(|_, knob| !knob.given_up);
+        given_up
     }
 
     /// Says where a holder's knobs are; before its first wish.
@@ -142,6 +144,12 @@ impl Ledger {
     /// [`Self::release`] for everything that a holder has.
     pub(crate) fn release_holder(&mut self, holder: Holder) {
         let keys: Vec<KnobKey> = self.keys_of(holder).collect();
+        keys.into_iter().for_each(|key| self.release(key));
+    }
+
+    /// [`Self::release`] for what a holder has for a disk.
+    pub(crate) fn release_on(&mut self, holder: Holder, device: DeviceId) {
+        let keys: Vec<KnobKey> = self.keys_of(holder).filter(|key| key.device == device).collect();
         keys.into_iter().for_each(|key| self.release(key));
     }
 

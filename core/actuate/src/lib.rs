@@ -56,7 +56,7 @@ pub use suitability::{Suitability, suitability};
 use fights::{Owner, Rules};
 use groups::{GroupNumber, Groups, manager_of_group};
 use hierarchy::Own;
-use knob::Holder;
+use knob::{Holder, KnobKey};
 use ledger::Ledger;
 use memory::MemoryPressure;
 use minerva_model::{
@@ -150,7 +150,11 @@ impl Actuator {
             self.forget_decisions(|_| true);
         }
         self.config = config.clone();
-        self.ledger.configure(Rules::of(config));
+        for KnobKey { holder, device, .. } in self.ledger.configure(Rules::of(config)) {
+            if let (Holder::Tenant(tenant), Some(disk)) = (holder, self.disks.get_mut(&device)) {
+                disk.deal_afresh(tenant);
+            }
+        }
         if enforced && !self.enforces() {
             self.ledger.release_all();
         }
@@ -371,6 +375,8 @@ impl Actuator {
             return;
         };
         let share = pair.share.filter(|_| !known.excluded).map(Share::get);
+        // Until now the group may have been weighed here for the tenants beneath it.
+        self.ledger.release_on(Holder::Group(known.group), device);
         disk.set(&self.groups, known.group, Own { tenant, share, active: pair.active });
     }
 }

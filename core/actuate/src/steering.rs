@@ -226,6 +226,13 @@ impl Steering {
         }
     }
 
+    /// Another program was left a tenant's cap, and is no more: the cap is set again though it is the same.
+    pub(crate) fn deal_afresh(&mut self, tenant: TenantId) {
+        if let Means::Caps { dealer, .. } = &mut self.means {
+            dealer.deal_afresh(tenant);
+        }
+    }
+
     /// Groups are gone with their last tenant.
     pub(crate) fn forget(&mut self, gone: &[GroupNumber]) {
         if let Means::Weights { tree, .. } = &mut self.means {

@@ -13,6 +13,7 @@
 use crate::operation::{Asked, Running, Stage};
 use crate::precedence_time::PrecedenceTime;
 use crate::queue::{Moment, Waiting, begin_now, can_wait};
+use crate::surroundings::Surroundings;
 use minerva_model::{CoordinationSettings, Deadline, DeviceId, Grant, Nanos, Operation, RequestId, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,24 +27,6 @@ const DONE_AT_PERCENT: u128 = 125;
 
 /// By tenant, then key.
 pub(crate) type OperationKey = (TenantId, RequestId);
-
-/// What the coordinator must know of a disk and cannot see.
-pub(crate) trait Surroundings {
-    /// Tenants that use the disk and neither stepped back nor coordinate.
-    fn competitors(&self, device: DeviceId) -> u32;
-    /// It is known who uses the disk. After a start that takes a while.
-    fn is_watched(&self, device: DeviceId) -> bool;
-    /// Somebody else uses the disk and did not step back.
-    fn is_shared(&self, device: DeviceId, tenant: TenantId) -> bool;
-    /// Who answers for the tenant's precedence.
-    fn account(&self, tenant: TenantId) -> &str;
-    /// How long the operation will take if it begins now.
-    fn estimate(&self, tenant: TenantId, operation: &Operation) -> Nanos;
-    /// The factor of the tenant's place among the groups now.
-    fn history_factor(&self, tenant: TenantId, device: DeviceId) -> f64;
-    /// The disk's bandwidth was measured, so that a number of slices can be promised.
-    fn is_measured(&self, operation: &Operation) -> bool;
-}
 
 /// See [`Coordination::rank`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +81,11 @@ impl Coordination {
     pub(crate) fn of(&self, tenant: TenantId) -> impl Iterator<Item = (&RequestId, &Asked)> {
         let first = (tenant, RequestId(String::new()));
         self.operations.range(first..).take_while(move |((id, _), _)| *id == tenant).map(|((_, id), one)| (id, one))
+    }
+
+    /// How many there are of these tenants.
+    pub(crate) fn count_of(&self, is_one: impl Fn(TenantId) -> bool) -> usize {
+        self.operations.keys().filter(|(tenant, _)| is_one(*tenant)).count()
     }
 
     /// The operation whose precedence a tenant's share on a disk is for: the one that began first.
@@ -214,8 +202,18 @@ impl Coordination {
         let with_precedence = |one: &Asked| matches!(one.stage, Stage::Running(Running { has_precedence: true, .. }));
         let keys: Vec<OperationKey> =
             self.operations.iter().filter(|(_, one)| with_precedence(one)).map(|(key, _)| key.clone()).collect();
+        // Nobody begins meanwhile.
+        let mut waiting: BTreeMap<DeviceId, BTreeSet<TenantId>> = BTreeMap::new();
+        for ((tenant, _), one) in &self.operations {
+            if let Stage::Waiting { .. } = one.stage {
+                waiting.entry(one.operation.device).or_default().insert(*tenant);
+            }
+        }
+        let is_waited_for = |tenant: TenantId, device: DeviceId| {
+            waiting.get(&device).is_some_and(|all| all.len() > usize::from(all.contains(&tenant)))
+        };
         for key in keys {
-            self.charge(now, &key, around);
+            self.charge(now, &key, is_waited_for, around);
             let left = self.precedence_time.left(now, around.account(key.0));
             let Some(Stage::Running(running)) = self.operations.get_mut(&key).map(|one| &mut one.stage) else {
                 continue;
@@ -226,14 +224,19 @@ impl Coordination {
     }
 
     /// Charges precedence for the time since it was last charged, a slice at most, if somebody else could have had the disk.
-    fn charge(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
+    fn charge(
+        &mut self,
+        now: Nanos,
+        key: &OperationKey,
+        is_waited_for: impl Fn(TenantId, DeviceId) -> bool,
+        around: &impl Surroundings,
+    ) {
         let Some(Asked { operation: Operation { device, .. }, stage: Stage::Running(running), .. }) =
             self.operations.get(key).copied()
         else {
             return;
         };
-        let waited_for = || self.operations.iter().any(|((other, _), one)| *other != key.0 && one.waits_for(device));
-        if running.has_precedence && (around.is_shared(device, key.0) || waited_for()) {
+        if running.has_precedence && (around.is_shared(device, key.0) || is_waited_for(key.0, device)) {
             let length = now.since(running.charged_at).min(self.slice);
             self.precedence_time.take(now, around.account(key.0), length);
         }
@@ -256,7 +259,11 @@ impl Coordination {
 
     /// It is done, or will not be done.
     pub(crate) fn end(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
-        self.charge(now, key, around);
+        let waited_for = self.get(key).is_some_and(|one| {
+            let device = one.operation.device;
+            self.operations.iter().any(|((other, _), one)| *other != key.0 && one.waits_for(device))
+        });
+        self.charge(now, key, |_, _| waited_for, around);
         self.operations.remove(key);
     }
 

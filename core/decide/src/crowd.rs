@@ -1,11 +1,12 @@
 //! Who is on which disk beside whom: what the coordinator must know and cannot see.
 
 use crate::bandwidth::Bandwidths;
-use crate::coordination::Surroundings;
 use crate::disk::Present;
 use crate::member::Member;
+use crate::surroundings::Surroundings;
 use minerva_model::{CoordinationSettings, DeviceId, DeviceSignals, Nanos, Operation, TenantId};
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// For how long BFQ serves a tenant before the next, an eighth of a second, and a request. Within a short slice not every busy
@@ -111,11 +112,45 @@ pub(crate) struct Neighbour {
 
 /// What the coordinator is told of a disk.
 pub(crate) struct Around<'a> {
-    pub(crate) crowd: &'a Crowd,
-    pub(crate) bandwidths: &'a Bandwidths,
-    pub(crate) members: &'a BTreeMap<TenantId, Member>,
+    crowd: &'a Crowd,
+    bandwidths: &'a Bandwidths,
+    members: &'a BTreeMap<TenantId, Member>,
     /// The factor of the tenant's group, and the operator's weight in percent.
-    pub(crate) history: &'a dyn Fn(TenantId, DeviceId) -> (f64, u32),
+    history: &'a dyn Fn(TenantId, DeviceId) -> (f64, u32),
+    /// Of the disks that were asked about: everybody on one is gone through once, however many operations are estimated.
+    shares: RefCell<BTreeMap<DeviceId, Shares>>,
+}
+
+/// The shares of who is on a disk.
+#[derive(Debug, Default)]
+struct Shares {
+    total: u64,
+    by_tenant: BTreeMap<TenantId, u64>,
+}
+
+impl<'a> Around<'a> {
+    pub(crate) fn new(
+        crowd: &'a Crowd,
+        bandwidths: &'a Bandwidths,
+        members: &'a BTreeMap<TenantId, Member>,
+        history: &'a dyn Fn(TenantId, DeviceId) -> (f64, u32),
+    ) -> Self {
+        Self { crowd, bandwidths, members, history, shares: RefCell::default() }
+    }
+
+    fn shares_of_others(&self, tenant: TenantId, device: DeviceId) -> u64 {
+        let mut known = self.shares.borrow_mut();
+        let Shares { total, by_tenant } = known.entry(device).or_insert_with(|| {
+            let mut shares = Shares::default();
+            for one in self.crowd.on(device) {
+                let share = u64::from(one.present.share.get());
+                shares.total += share;
+                *shares.by_tenant.entry(one.present.tenant).or_default() += share;
+            }
+            shares
+        });
+        *total - by_tenant.get(&tenant).copied().unwrap_or_default()
+    }
 }
 
 impl Surroundings for Around<'_> {
@@ -140,8 +175,7 @@ impl Surroundings for Around<'_> {
         let bandwidth = self.bandwidths.get(operation.device, operation.access).unwrap_or(assumed).max(1.0);
         let (history, weight_percent) = (self.history)(tenant, operation.device);
         let own = history * f64::from(weight_percent) * f64::from(self.crowd.raise_percent) / 100.0;
-        let others = self.crowd.on(operation.device).iter().filter(|one| one.present.tenant != tenant);
-        let others: f64 = others.map(|one| f64::from(one.present.share.get())).sum();
+        let others = self.shares_of_others(tenant, operation.device) as f64;
         let seconds = operation.bytes as f64 / bandwidth * (own.max(1.0) + others) / own.max(1.0);
         Nanos((seconds * 1e9).clamp(0.0, u64::MAX as f64) as u64)
     }

@@ -117,7 +117,7 @@ pub struct JobOnDisk {
     pub device: DeviceId,
     /// What it moved there.
     pub attained_bytes: u64,
-    /// Seconds that it needs, at the highest rate that it had.
+    /// Seconds that it needs, at the highest rate that it had, or, of one with a place in the order, as that was found.
     pub remaining_seconds: f64,
     /// How that is known.
     pub basis: &'static str,

@@ -86,6 +86,7 @@ mod room;
 mod sample_policy;
 mod shortest_first;
 mod stance;
+mod surroundings;
 mod to_pool;
 mod usage;
 mod usual_disk;

@@ -230,16 +230,18 @@ impl Rule {
         }
         let is_short = self.is_short(input.signals, device);
         self.places.retain(|(on, _), _| *on != device);
-        if !is_short || present.len() < 2 {
-            return;
+        if is_short && present.len() >= 2 {
+            self.put_in_order(device, &present, input);
         }
+        self.note_waiting(device, slice_of(input, device), &present);
+    }
+
+    fn put_in_order(&mut self, device: DeviceId, present: &[(TenantId, Job)], input: &DecideInput<'_>) {
         let is_other = |row: &IoSignals| row.device == device && row.active && self.job(row.tenant).is_none();
         let alone = !input.signals.io.iter().any(is_other);
-        let slice =
-            input.signals.devices.iter().find(|row| row.device == device).map_or(0.0, |row| row.elapsed.as_secs_f64());
         let jobs: Vec<Job> = present.iter().map(|(_, job)| *job).collect();
         let places = shortest_first::places(&jobs);
-        let ahead = shortest_first::ahead(&jobs, &places, slice);
+        let ahead = shortest_first::ahead(&jobs, &places, slice_of(input, device).as_secs_f64());
         // Beside others jobs pay each other the less exactly the more their parts differ.
         let parts = (alone && self.settings.waiting_counts).then(|| {
             let in_order = self.settings.in_order_within_slices;
@@ -257,6 +259,12 @@ impl Rule {
         // Who bought a place has it.
         self.places.get(&(pair.device, pair.tenant)).filter(|_| pair.stance.boost.is_none())
     }
+}
+
+/// How long the slice was on a disk.
+fn slice_of(input: &DecideInput<'_>, device: DeviceId) -> Nanos {
+    let row = input.signals.devices.iter().find(|row| row.device == device);
+    row.map_or(Nanos::ZERO, |row| row.elapsed)
 }
 
 #[cfg(test)]
@@ -424,6 +432,23 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_was_alone_for_a_week_has_not_waited_and_one_that_is_held_back_has() {
+        for waiting_ages in [true, false] {
+            let mut rule = rule(&[("a", None), ("b", Some(600))]);
+            rule.settings.waiting_ages = waiting_ages;
+            let week = 7 * 86_400;
+            (0..week / 500).for_each(|slices| drop(slice(&mut rule, slices * 500, 1000, &[10])));
+            let places = slice(&mut rule, week, 1000, &[10, 10]);
+            // What it had in more than a thousand slices counts, unless its age does.
+            assert_eq!(places, if waiting_ages { [Some(1), Some(0)] } else { [Some(0), Some(1)] }, "{waiting_ages}");
+            (1..=5).for_each(|second| drop(slice(&mut rule, week + second, 1000, &[10, 10])));
+            let waited = |tenant| rule.running[&(DISK, TenantId(tenant))].waited;
+            let behind = if waiting_ages { 1 } else { 2 };
+            assert_eq!((waited(behind), waited(3 - behind)), (Nanos::from_secs(6), Nanos::ZERO), "{waiting_ages}");
+        }
+    }
+
+    #[test]
     fn who_is_held_back_is_neither_slow_nor_gone_but_in_recordings_of_earlier_versions() {
         let jobs = [("a", Some(2_000)), ("b", Some(1_900)), ("c", Some(3_000))];
         for (waiting_counts, first, later) in [(true, [1, 0, 2], Some(1)), (false, [0, 2, 1], None)] {
@@ -518,6 +543,19 @@ mod tests {
             let shown = rule.views(Nanos::from_secs(second), &Outlook::default());
             assert_eq!((shown[0].is_overrun, shown[0].disks[0].basis), (true, "what it has had so far"));
             assert_eq!(places[0], Some(usize::from(second > 4)), "as if it had declared once, slice {second}");
+        }
+    }
+
+    #[test]
+    fn how_long_a_job_is_said_to_need_is_what_its_reason_says() {
+        let mut rule = rule(&[("a", Some(100 << 20)), ("b", Some(400 << 20))]);
+        for second in 1..4 {
+            slice(&mut rule, second, 1000, &[10 << 20, 2 << 20]);
+            let shown = rule.views(Nanos::from_secs(second), &Outlook::default());
+            for disk in shown.iter().map(|job| &job.disks[0]) {
+                let told = format!(": {} s left by its declared size", disk.remaining_seconds.round());
+                assert!(disk.order.is_some() && disk.reason.contains(&told), "{second}: {told} {}", disk.reason);
+            }
         }
     }
 

@@ -195,7 +195,7 @@ impl Participation {
             if coordination.settings().watch_before_resuming {
                 crowd.must_watch(one.operation.device);
             }
-            let around = Around { crowd, bandwidths, members, history: around };
+            let around = Around::new(crowd, bandwidths, members, around);
             coordination.restore(now, key, (one.operation, one.asked_at, one.released), &around);
         }
     }
@@ -235,7 +235,7 @@ impl Participation {
             if self.enforces {
                 self.earn(signals);
             }
-            let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
+            let around = Around::new(&self.crowd, &self.bandwidths, &self.members, history);
             let moved = |tenant, device| moved(signals, tenant, device);
             let changes = self.coordination.slice(now, moved, &around);
             changed.extend(changes.over.iter().chain(&changes.ready).map(|(tenant, _)| *tenant));

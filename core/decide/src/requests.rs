@@ -20,6 +20,8 @@ const OPERATION_LONGEST: Nanos = Nanos::from_secs(86_400);
 /// An operation cannot be done in time if the disk would have to be so many times as fast as it was measured to be. Beside
 /// others it was measured at less than its best.
 const FASTER_AT_MOST: f64 = 2.0;
+/// An account may have as many operations as so many tenants. Each that waits is looked at whenever anybody asks.
+const TENANTS_OF_AN_ACCOUNT: usize = 4;
 /// No level or deadline lies further ahead: ten years, which is a mistake and not a plan.
 const AHEAD_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
 
@@ -172,8 +174,7 @@ impl Participation {
             Wish::Coordinate(wanted) => {
                 let operation = wanted.on(wanted.device.ok_or_else(|| no_usual_disk(devices))?);
                 self.check_operation(now, tenant, &operation, devices)?;
-                let around =
-                    Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
+                let around = Around::new(&self.crowd, &self.bandwidths, &self.members, history);
                 let expected = expected_others(outlook, now, tenant, operation.device);
                 if self.coordination.belongs_in_pool(&operation, wanted.pool, expected, &around) {
                     return Ok(Some(Grant::ToPool));
@@ -181,8 +182,7 @@ impl Participation {
                 Ok(Some(self.coordination.ask(now, (tenant, request.id.clone()), operation, &around)))
             }
             Wish::Start(id) => {
-                let around =
-                    Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
+                let around = Around::new(&self.crowd, &self.bandwidths, &self.members, history);
                 let known = self.coordination.start(now, &(tenant, id.clone()), &around);
                 known.then_some(Some(Grant::Now)).ok_or_else(|| unknown_operation(id))
             }
@@ -221,7 +221,7 @@ impl Participation {
     ) -> Result<(), Refusal> {
         let device = self.coordination.get(&key).map(|one| one.operation.device);
         let device = device.ok_or_else(|| unknown_operation(&key.1))?;
-        let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
+        let around = Around::new(&self.crowd, &self.bandwidths, &self.members, history);
         self.coordination.end(now, &key, &around);
         let due = self.coordination.release(now, device, &around);
         effects.extend(due.into_iter().map(|(tenant, id)| Effect::Ready { tenant, id }));
@@ -288,13 +288,26 @@ impl Participation {
             check_ahead(now, deadline.at())?;
         }
         self.check_size(now, operation)?;
+        self.check_count(tenant)
+    }
+
+    /// Each tenant, and each account, has so many at most: whoever may make groups has any number of tenants.
+    fn check_count(&self, tenant: TenantId) -> Result<(), Refusal> {
         let operations_max = self.coordination.settings().operations_max as usize;
-        if self.coordination.of(tenant).count() >= operations_max {
+        let refuse = |whose: &str, most: usize| {
             let text = format!(
-                "{operations_max} operations of this tenant wait or are under way, which is the limit. Finish or cancel \
-                 some first."
+                "{most} operations of this {whose} wait or are under way, which is the limit. Finish or cancel some first."
             );
-            return Err((RefusalKind::TooMany, text));
+            Err((RefusalKind::TooMany, text))
+        };
+        if self.coordination.of(tenant).count() >= operations_max {
+            return refuse("tenant", operations_max);
+        }
+        let account = |tenant: TenantId| self.members.get(&tenant).map(|member| &member.account);
+        let own = account(tenant);
+        let of_account_max = operations_max.saturating_mul(TENANTS_OF_AN_ACCOUNT);
+        if self.coordination.count_of(|tenant| account(tenant) == own) >= of_account_max {
+            return refuse("tenant's account", of_account_max);
         }
         Ok(())
     }

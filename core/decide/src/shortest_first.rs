@@ -21,8 +21,8 @@ const AT_FIRST_SECONDS: f64 = 60.0;
 const LESS: f64 = 8.0;
 /// A size is known if it is this certain.
 const KNOWN_CERTAINTY: f64 = 0.5;
-/// A job that was there so long counts as half as long: it is not overtaken for ever by jobs that come later.
-const AGE_SECONDS: f64 = 600.0;
+/// A job that has waited so long counts as half as long: it is not overtaken for ever by jobs that come later.
+const WAIT_SECONDS: f64 = 600.0;
 /// A declared size is believed up to this many times itself.
 const OVERRUN: f64 = 1.05;
 /// Less is no rate to divide by.
@@ -67,6 +67,8 @@ pub(crate) struct Job {
     pub(crate) bytes_per_second: f64,
     /// Since it was first seen.
     pub(crate) age_seconds: f64,
+    /// For how long it was held back since it last went first.
+    pub(crate) waited_seconds: f64,
     /// It did not use the disk in the last slice.
     pub(crate) rests: bool,
 }
@@ -129,7 +131,7 @@ impl Job {
 
     /// By which jobs are sorted.
     fn key(&self) -> f64 {
-        self.remaining().seconds / (1.0 + self.age_seconds.max(0.0) / AGE_SECONDS)
+        self.remaining().seconds / (1.0 + self.waited_seconds.max(0.0) / WAIT_SECONDS)
     }
 }
 
@@ -204,6 +206,7 @@ mod tests {
     fn completions(sizes: &[(f64, f64)], known: impl Fn(usize, f64) -> Job, shortest_first: bool) -> Vec<f64> {
         let mut left: Vec<f64> = sizes.iter().map(|(_, size)| *size).collect();
         let mut done = vec![0.0; sizes.len()];
+        let mut waited = vec![0.0; sizes.len()];
         let mut now = 0.0;
         loop {
             let present: Vec<usize> = (0..sizes.len()).filter(|job| left[*job] > 0.0 && sizes[*job].0 <= now).collect();
@@ -220,7 +223,10 @@ mod tests {
             }
             let jobs: Vec<Job> = present
                 .iter()
-                .map(|job| Job { age_seconds: now - sizes[*job].0, ..known(*job, sizes[*job].1 - left[*job]) })
+                .map(|job| {
+                    let known = known(*job, sizes[*job].1 - left[*job]);
+                    Job { age_seconds: now - sizes[*job].0, waited_seconds: waited[*job], ..known }
+                })
                 .collect();
             let places = places(&jobs);
             let ahead = ahead(&jobs, &places, 1.0);
@@ -231,6 +237,7 @@ mod tests {
             let step = first.min(next - now).max(1e-9);
             for (index, job) in present.iter().enumerate() {
                 left[*job] -= rate(index) * step;
+                waited[*job] = if places[index] < ahead { 0.0 } else { waited[*job] + step };
                 if left[*job] <= 1e-6 {
                     (left[*job], done[*job]) = (0.0, now + step - sizes[*job].0);
                 }
@@ -261,6 +268,7 @@ mod tests {
             past_bytes: 0.0,
             bytes_per_second: 10.0,
             age_seconds: 0.0,
+            waited_seconds: 0.0,
             rests: false,
         };
         let said = |job: Job| {
@@ -346,6 +354,20 @@ mod tests {
         );
         let fair = completions(&sizes, |_, _| Job::default(), false);
         assert!(with_lie[0] <= fair[0] * 1.2, "{} {}", with_lie[0], fair[0]);
+    }
+
+    #[test]
+    fn a_job_that_is_merely_old_is_not_before_one_that_is_known_to_be_short() {
+        let old = Job {
+            attained_bytes: 10_000.0 * RATE,
+            bytes_per_second: RATE,
+            age_seconds: 7.0 * 86_400.0,
+            ..Job::default()
+        };
+        let new = declared(600.0 * RATE, 0.0);
+        assert_eq!(places(&[old, new]), [1, 0]);
+        let waited = Job { waited_seconds: 3.0 * 3_600.0, ..old };
+        assert_eq!(places(&[waited, new]), [0, 1], "one that was held back for hours is");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! When an operation is to be written to a pool of the cache in place of its disk: where it would find others there now, or
 //! forecasts with skill expect them, and the pool has room for it (docs/adr/0041).
 
-use crate::coordination::{Coordination, Surroundings};
+use crate::coordination::Coordination;
+use crate::surroundings::Surroundings;
 use minerva_model::{DeviceId, Horizon, Nanos, Operation, Outlook, PoolOffer, TenantId};
 
 /// A tenant is expected on a disk within the next 15 s from this probability on, in thousandths.

@@ -151,12 +151,12 @@ fn is_granted(effects: &[Effect], request: &RequestId) -> bool {
 }
 
 /// A new file of the operator's puts the tenant into a group, which has an account of its own.
-fn put_into_a_group(world: &mut World) {
+fn put_into_a_group(world: &mut World, number: u64) {
     let tenant = Tenant {
-        id: TenantId(0),
-        name: "vm-0".to_owned(),
+        id: TenantId(number),
+        name: format!("vm-{number}"),
         kind: TenantKind::VirtualMachine,
-        cgroup: CgroupRef { path: "t/0".to_owned(), inode: 1 },
+        cgroup: CgroupRef { path: format!("t/{number}"), inode: number + 1 },
         group: Some("g".to_owned()),
         weight_percent: 100,
         excluded: false,
@@ -174,7 +174,7 @@ fn what_was_paid_is_given_also_to_a_tenant_whose_account_changed_meanwhile() {
         world.ask(0, Wish::SetLevel { level: Level::Lowest, lifetime: Lifetime::UntilReleased });
         (0..61).for_each(|_| world.slice(&BTreeMap::new()));
         let (bought, entry) = buy(&mut world);
-        put_into_a_group(&mut world);
+        put_into_a_group(&mut world, 0);
         let effects = match is_committed {
             true => world.decider.committed(world.now, entry, true, None).0,
             false => world.decider.commit_failed(entry, "the disk is full"),
@@ -221,4 +221,37 @@ fn a_leap_of_the_clock_earns_nothing_keeps_nothing_and_loses_nothing() {
         |effect: &Effect| matches!(effect, Effect::Refused(refused) if refused.kind == RefusalKind::NotEnoughCredits);
     assert!(world.effects.iter().any(refused), "{:?}", world.effects);
     assert_eq!(world.decider.part(TenantId(0)).map(|part| part.held), Some(MicroCredits::ZERO));
+}
+
+/// A hundred tenants of one account, and one of another.
+#[test]
+fn an_account_has_so_many_operations_however_many_tenants_it_has() {
+    let mut world = world(&[ENDLESS; 101]);
+    (0..100).for_each(|number| put_into_a_group(&mut world, number));
+    (0..2).for_each(|_| world.slice(&BTreeMap::new()));
+    let ask = |world: &mut World, tenant: usize| {
+        world.effects.clear();
+        let id = world.ask(tenant, operation(1_000_000, Nanos::from_secs(3_600), world.now));
+        let refused = world.effects.iter().find_map(|effect| match effect {
+            Effect::Refused(refused) => Some((refused.kind, refused.message.clone())),
+            _ => None,
+        });
+        (id, refused)
+    };
+    let (mut taken, mut refused) = (Vec::new(), BTreeMap::<_, u32>::new());
+    for tenant in 0..100 {
+        for _ in 0..16 {
+            match ask(&mut world, tenant) {
+                (id, None) => taken.push((tenant, id)),
+                (_, Some(why)) => *refused.entry(why).or_default() += 1,
+            }
+        }
+    }
+    assert_eq!(taken.len(), 64);
+    let why = refused.first_key_value().map(|((kind, text), count)| (*kind, text.contains("64 operations"), *count));
+    assert_eq!((refused.len(), why), (1, Some((RefusalKind::TooMany, true, 1_600 - 64))), "{refused:?}");
+    assert_eq!(ask(&mut world, 100).1, None, "another account is served");
+    let (tenant, first) = taken.swap_remove(0);
+    world.ask(tenant, Wish::Cancel(first));
+    assert_eq!(ask(&mut world, 99).1, None, "and this one again when one of its own is over");
 }

@@ -6,7 +6,7 @@ use minerva_decide::Decider;
 use minerva_model::{
     BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings, Decision,
     DeviceId, DiskCalibration, Effect, Expectation, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos, Outlook,
-    Signals, Tenant, TenantId,
+    SharedLoad, Signals, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,8 +109,8 @@ impl Background {
     }
 
     /// All that plans for people are made from.
-    pub(crate) fn planning(&self, now: Nanos, outlook: &Outlook) -> BackgroundPlanning {
-        let outlook = Outlook::default().with_loads(outlook.loads().to_vec());
+    pub(crate) fn planning(&self, now: Nanos, loads: Vec<SharedLoad>) -> BackgroundPlanning {
+        let outlook = Outlook::default().with_loads(loads);
         BackgroundPlanning { now, worklist: self.worklist.clone(), outlook }
     }
 

@@ -1,6 +1,7 @@
 //! Of which tenants one is expected to do as they did: those of the same group, or of the same kind and name but for numbers.
 
 use minerva_forecast::Family;
+use minerva_forecast::online::Account;
 use minerva_model::Tenant;
 
 /// Runs of hexadecimal digits from this length on are somebody's random number.
@@ -19,6 +20,15 @@ pub(crate) fn family(tenant: &Tenant) -> Family {
     }
     let owner = tenant.origin.delegated_from.as_ref().map_or("", |delegated| &delegated.path);
     hash(&[tenant.kind_by_group().as_str(), owner, &stem])
+}
+
+/// Whose sessions answer for each other: those of the operator's group, of all that a user made in what was delegated to it, or of one
+/// cgroup. As [`Tenant::history_key`], but the same after a restart and a reboot: nobody has another by making or renaming groups.
+pub(crate) fn account(tenant: &Tenant) -> Account {
+    match &tenant.group {
+        Some(group) => hash(&["account of a group", group]),
+        None => hash(&["account", &tenant.origin.delegated_from.as_ref().unwrap_or(&tenant.cgroup).path]),
+    }
 }
 
 /// The name without what tells one from the next: digits, and identifiers such as a container's.
@@ -47,7 +57,7 @@ fn hash(parts: &[&str]) -> Family {
 
 #[cfg(test)]
 mod tests {
-    use super::{family, stem};
+    use super::{account, family, stem};
     use minerva_model::{CgroupRef, Origin, Tenant, TenantId, TenantKind, Terms};
 
     fn tenant(name: &str) -> Tenant {
@@ -102,5 +112,19 @@ mod tests {
         assert_ne!(family(&made_by_user), family(&tenant("backup.service")));
         let grouped = |name: &str| Tenant { group: Some("batch".to_owned()), ..tenant(name) };
         assert_eq!(family(&grouped("a")), family(&grouped("b")));
+    }
+
+    #[test]
+    fn whatever_a_user_makes_is_on_one_account() {
+        let made_by = |user: &str, name: &str| {
+            let delegated_from = Some(CgroupRef { path: user.to_owned(), inode: 9 });
+            Tenant { origin: Origin { delegated_from, ..Origin::default() }, ..tenant(name) }
+        };
+        assert_eq!(account(&made_by("user-1.slice", "a")), account(&made_by("user-1.slice", "b")));
+        assert_ne!(account(&made_by("user-1.slice", "a")), account(&made_by("user-2.slice", "a")));
+        assert_ne!(account(&tenant("a")), account(&tenant("b")));
+        let grouped = |name: &str| Tenant { group: Some("batch".to_owned()), ..tenant(name) };
+        assert_eq!(account(&grouped("a")), account(&grouped("b")));
+        assert_ne!(account(&grouped("a")), account(&tenant("batch")));
     }
 }

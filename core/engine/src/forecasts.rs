@@ -4,13 +4,14 @@
 //! thread beside the loop whose results would have to be recorded, and a replay computes what the live engine did.
 
 use crate::days_ahead::DaysAhead;
-use crate::family::family;
+use crate::family::{account, family};
 use crate::readings::{Ended, Readings};
 use minerva_forecast::load::LoadMember;
+use minerva_forecast::online::Account;
 use minerva_forecast::{Family, Forecaster, ForecasterSettings, SliceTime, TenantOutlook};
 use minerva_model::{
     Burst, DeviceId, Effect, Finding, FindingKind, FittedModel, ForecastMode, ForecastSettings, LoadOf, ModelKind,
-    Nanos, Outlook, PHASES, Phases, SessionSource, Tenant, TenantId,
+    Nanos, Outlook, PHASES, Phases, SessionSource, SharedLoad, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ const UNKNOWN_PERMILLE: u16 = 500;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Watched {
     family: Family,
+    #[serde(default)]
+    account: Account,
     rule: Option<ForecastMode>,
 }
 
@@ -73,6 +76,8 @@ impl Forecasts {
         self.forecaster.set_by_order(settings.sessions_by_order);
         self.forecaster.set_skill_by_bytes(settings.skill_by_bytes);
         self.days_ahead.loads_mut().set_skill_by_bytes(settings.skill_by_bytes);
+        self.forecaster.set_only_its_own(settings.only_its_own);
+        self.days_ahead.loads_mut().set_only_its_own(settings.only_its_own);
         self.forecaster.set_sessions_by_last(settings.sessions == SessionSource::Last);
         let unwanted: Vec<TenantId> =
             self.tenants.keys().copied().filter(|id| self.mode(*id) == ForecastMode::Off).collect();
@@ -83,7 +88,7 @@ impl Forecasts {
 
     pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
         let rule = tenant.terms.forecast;
-        let before = self.tenants.insert(tenant.id, Watched { family: family(tenant), rule });
+        let before = self.tenants.insert(tenant.id, Watched { family: family(tenant), account: account(tenant), rule });
         self.count_rules(before.and_then(|before| before.rule), rule);
         if self.mode(tenant.id) == ForecastMode::Off {
             self.forecaster.tenant_gone(tenant.id);
@@ -135,7 +140,7 @@ impl Forecasts {
         let (tenants, default) = (&self.tenants, self.settings.mode);
         let watched = |id: TenantId| {
             let watched = tenants.get(&id)?;
-            (watched.rule.unwrap_or(default) != ForecastMode::Off).then_some(watched.family)
+            (watched.rule.unwrap_or(default) != ForecastMode::Off).then_some((watched.family, watched.account))
         };
         self.readings.add(&ended, &self.forecaster, watched);
         if let Some((seconds, readings)) = self.readings.step(STEP, self.slice) {
@@ -162,8 +167,12 @@ impl Forecasts {
         let is_on = |tenant| self.mode(tenant) == ForecastMode::On;
         let rows = self.outlook.forecasts().iter().copied().filter(|row| is_on(row.tenant));
         let phases = self.outlook.phases().iter().copied().filter(|phases| is_on(phases.tenant));
-        let loads = if self.settings.mode == ForecastMode::On { self.outlook.loads().to_vec() } else { Vec::new() };
-        Outlook::new(rows.collect()).with_phases(phases.collect()).with_loads(loads)
+        Outlook::new(rows.collect()).with_phases(phases.collect()).with_loads(self.loads_for_decisions())
+    }
+
+    /// What is foreseen of the days ahead, where decisions go by it.
+    pub(crate) fn loads_for_decisions(&self) -> Vec<SharedLoad> {
+        if self.settings.mode == ForecastMode::On { self.outlook.loads().to_vec() } else { Vec::new() }
     }
 
     /// With the bursts that are told by earlier runs of batch jobs, where nothing is known of their own yet.
@@ -200,6 +209,11 @@ impl Forecasts {
     /// Which models speak of the reads and of the writes of a disk or a group.
     pub(crate) fn members(&self, of: &LoadOf) -> [Vec<LoadMember>; 2] {
         self.days_ahead.loads().members(of)
+    }
+
+    /// Disks and groups without a forecast because there are too many.
+    pub(crate) fn without_room(&self) -> u64 {
+        self.days_ahead.loads().refused_in_slice()
     }
 
     /// What is foreseen of one pair, second by second.

@@ -110,6 +110,11 @@ impl Engine {
         self.forecasts.members(of)
     }
 
+    /// Disks and groups that did I/O in the last slice and of whose days nothing is forecast because there are too many.
+    pub fn loads_without_room(&self) -> u64 {
+        self.forecasts.without_room()
+    }
+
     /// What one pair is expected to do, slice by slice; nothing if nothing is known of it.
     pub fn tenant_outlook(&self, tenant: TenantId, device: DeviceId) -> Option<TenantOutlook> {
         self.forecasts.of(tenant, device)
@@ -135,9 +140,9 @@ impl Engine {
         self.background.views(self.now)
     }
 
-    /// All that plans of background work are made from.
+    /// All that plans of background work are made from: what those in force are made from.
     pub fn background_planning(&self) -> BackgroundPlanning {
-        self.background.planning(self.now, self.forecasts.outlook())
+        self.background.planning(self.now, self.forecasts.loads_for_decisions())
     }
 
     /// What a disk serves to others than background work, as plans go by it.

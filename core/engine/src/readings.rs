@@ -1,5 +1,6 @@
 //! Signals as the forecaster takes them: a reading for each pair that did I/O, or whose processes were looked at.
 
+use minerva_forecast::online::Account;
 use minerva_forecast::tenant::{Reading, Usage};
 use minerva_forecast::{Family, Forecaster, Key};
 use minerva_model::{AgentReport, DeviceId, Nanos, Signals, TenantId};
@@ -40,12 +41,12 @@ impl Readings {
         self.rows.retain(|((_, device), _, _)| *device != id);
     }
 
-    /// Adds a slice. `watched` says of which family a tenant is, if it is to be forecast.
+    /// Adds a slice. `watched` says of which family a tenant is and on whose account, if it is to be forecast.
     pub(crate) fn add(
         &mut self,
         ended: &Ended<'_>,
         forecaster: &Forecaster,
-        watched: impl Fn(TenantId) -> Option<Family>,
+        watched: impl Fn(TenantId) -> Option<(Family, Account)>,
     ) {
         self.elapsed += ended.elapsed;
         self.slices += 1;
@@ -57,7 +58,7 @@ impl Readings {
             if !did_something && (usage.is_none() || !forecaster.knows(key)) {
                 continue;
             }
-            let Some(family) = watched(row.tenant) else { continue };
+            let Some((family, account)) = watched(row.tenant) else { continue };
             let reading = Reading {
                 elapsed_seconds: row.elapsed.as_secs_f64(),
                 read_bytes: row.transferred.read_bytes as f64,
@@ -65,12 +66,13 @@ impl Readings {
                 wall_seconds,
                 usage,
                 declared_bytes: declared_by(signals, row.tenant),
+                account,
             };
             self.rows.push((key, family, reading));
         }
         // Of a tenant that rests no counters are read; what its processes begin to do is known all the same.
         for used in &signals.usage {
-            let Some(family) = watched(used.tenant) else { continue };
+            let Some((family, account)) = watched(used.tenant) else { continue };
             for device in forecaster.devices_of(used.tenant) {
                 let key = (used.tenant, device);
                 if signals.io.binary_search_by_key(&key, |row| (row.tenant, row.device)).is_ok() {
@@ -81,6 +83,7 @@ impl Readings {
                     wall_seconds,
                     usage: Some(Usage::from(used)),
                     declared_bytes: declared_by(signals, used.tenant),
+                    account,
                     ..Reading::default()
                 };
                 self.rows.push((key, family, reading));
@@ -121,6 +124,7 @@ impl Readings {
                 wall_seconds: later.wall_seconds,
                 usage: later.usage.or(kept.usage),
                 declared_bytes: later.declared_bytes.or(kept.declared_bytes),
+                account: later.account,
             };
             true
         });
@@ -171,7 +175,7 @@ mod tests {
             let io = [1, 2].into_iter().filter(|tenant| *tenant == 1 || number == 2).map(row).collect();
             let signals = Signals { io, ..Signals::default() };
             let ended = Ended { now: Nanos::ZERO, elapsed: slice, wall_seconds: Some(5), signals: &signals };
-            readings.add(&ended, &forecaster, |_| Some(7));
+            readings.add(&ended, &forecaster, |_| Some((7, 1)));
         }
         let (seconds, rows) = readings.step(Nanos::SECOND, slice).expect("1.2 s");
         let rows: Vec<_> =

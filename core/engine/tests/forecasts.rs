@@ -11,6 +11,10 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_assert_e
 
 #[path = "forecasts/at_once.rs"]
 mod at_once;
+#[path = "forecasts/crowd.rs"]
+mod crowd;
+#[path = "forecasts/plans.rs"]
+mod plans;
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const MIB: u64 = 1 << 20;
@@ -202,26 +206,6 @@ fn of_slices_shorter_than_a_second_the_next_slice_is_told_in_bytes_of_a_slice() 
     assert!((next.bytes() / MIB as f64 - 1.0).abs() < 0.05, "{next:?}");
 }
 
-/// Everybody at once, then nobody, then the counters begin again.
-#[test]
-fn ten_thousand_tenants_at_once_cost_a_bounded_number_of_states() {
-    const TENANTS: u64 = 12_000;
-    let mut engine = Engine::new();
-    engine.handle(Nanos::SECOND, configured(ForecastMode::On, Nanos::SECOND));
-    (1..=TENANTS).for_each(|number| engine.handle(Nanos::SECOND, seen(number, None)));
-    for second in 0..8_u64 {
-        let bytes = if second == 5 { 3 * MIB } else { second * MIB };
-        let event = Event::Sampled(Box::new(sample(&vec![bytes; TENANTS as usize])));
-        engine.handle(Nanos::from_secs(second + 1), event);
-        while engine.poll_effect().is_some() {}
-    }
-    let forecast = engine.outlook().forecasts().iter().filter(|row| row.horizon == Horizon::NextSlice).count();
-    assert_eq!(forecast, 10_000);
-    (1..=TENANTS).for_each(|number| engine.handle(Nanos::from_secs(9), Event::TenantGone(TenantId(number))));
-    engine.handle(Nanos::from_secs(10), Event::Sampled(Box::new(sample(&[]))));
-    assert!(engine.outlook().is_empty());
-}
-
 /// What may be said of a tenant in a slice.
 #[derive(Clone, Debug)]
 struct Said {
@@ -354,6 +338,7 @@ fn days_ahead_are_forecast_only_where_they_are_wanted() {
     assert!(!settings.waiting_take_part && ForecastSettings::default().waiting_take_part);
     assert!(!settings.sessions_are_no_past && ForecastSettings::default().sessions_are_no_past);
     assert!(!settings.skill_by_bytes && ForecastSettings::default().skill_by_bytes);
+    assert!(!settings.only_its_own && ForecastSettings::default().only_its_own);
     assert!(!settings.declared_at_beginning && ForecastSettings::default().declared_at_beginning);
     assert!(!settings.trees_by_leaves && ForecastSettings::default().trees_by_leaves);
 }

@@ -64,6 +64,7 @@ fn slice(at: u64, seed: &mut u64) -> Vec<(Key, Family, Reading)> {
                 usage: Some(usage),
                 wall_seconds: Some(at as f64),
                 declared_bytes: None,
+                account: tenant % 50,
             };
             ((TenantId(tenant), DeviceId { major: 8, minor: 0 }), tenant % 50, reading)
         })

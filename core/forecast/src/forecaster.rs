@@ -229,6 +229,7 @@ impl Forecaster {
             stays
         });
         next_slices.end();
+        self.sessions.settle();
         self.work();
         self.foresee_next_slices();
     }

@@ -52,6 +52,7 @@ fn reading() -> impl Strategy<Value = Reading> {
             usage,
             declared_bytes,
             wall_seconds,
+            account: 0,
         },
     )
 }

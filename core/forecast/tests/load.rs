@@ -199,3 +199,85 @@ fn ten_thousand_groups_cost_a_bounded_number_of_states() {
     assert_eq!(loads.groups().count(), LOADS_MAX);
     assert_eq!(loads.refused(), 29 * (10_000 - LOADS_MAX as u64));
 }
+
+/// Feeds bins of `SLICE * 2` in each of which these read a little, from bin `from` on.
+fn bins(loads: &mut Loads, from: u64, count: u64, named: &[LoadOf]) {
+    let reading =
+        LoadReading { seconds: 600.0, totals: Totals { read_bytes: 6e8, ..Totals::default() }, free_bytes: Some(1e12) };
+    let slice: Vec<_> = named.iter().map(|of| (of.clone(), reading)).collect();
+    for bin in from + 1..=from + count {
+        loads.observe(LoadTime { now: Nanos::from_secs(600 * bin), wall_seconds: MONDAY + 600 * bin }, &slice);
+    }
+}
+
+#[test]
+fn a_disk_that_is_gone_for_six_weeks_is_forgotten_also_over_restarts() {
+    const DAY: u64 = 144;
+    let known = |loads: &Loads, of: &LoadOf| !loads.past(of).is_empty();
+    let (gone, stays) = (disk(1), disk(2));
+    let mut loads = Loads::default();
+    bins(&mut loads, 0, 2 * DAY, &[gone.clone(), stays.clone()]);
+    loads.device_gone(DeviceId { major: 8, minor: 1 });
+    for weeks in 0..3 {
+        bins(&mut loads, (2 + 14 * weeks) * DAY, 14 * DAY - 1, std::slice::from_ref(&stays));
+        assert!(known(&loads, &gone) && known(&loads, &stays), "after {weeks} times two weeks");
+        let bytes = loads.encode().expect("a history");
+        loads = Loads::default();
+        loads.recall(&bytes).expect("whole");
+        assert_eq!(loads.encode(), Some(bytes), "what was taken over is what was kept");
+    }
+    // It is there again before that, and then gone for as long once more.
+    let mut back = loads.clone();
+    bins(&mut back, 44 * DAY - 3, 10, &[gone.clone(), stays.clone()]);
+    bins(&mut loads, 44 * DAY - 1, 10, std::slice::from_ref(&stays));
+    assert!(!known(&loads, &gone) && known(&loads, &stays));
+    assert!(known(&back, &gone));
+    // As by earlier versions nobody is forgotten.
+    let mut earlier = Loads::default();
+    earlier.set_only_its_own(false);
+    bins(&mut earlier, 0, 2 * DAY, &[gone.clone(), stays.clone()]);
+    bins(&mut earlier, 2 * DAY, 43 * DAY, std::slice::from_ref(&stays));
+    assert!(known(&earlier, &gone));
+}
+
+#[test]
+fn where_there_is_no_room_the_disk_that_was_silent_for_longest_goes() {
+    let all: Vec<LoadOf> = (0..LOADS_MAX as u32).map(disk).collect();
+    let new = disk(1_000);
+    let mut loads = Loads::default();
+    bins(&mut loads, 0, 3, &all);
+    // All but the first two are there for another hour, and then all but the first.
+    bins(&mut loads, 3, 6, &all[2..]);
+    bins(&mut loads, 9, 150, &all[1..]);
+    let with_new = |loads: &mut Loads, from| {
+        let named: Vec<LoadOf> = all[2..].iter().chain([&new]).cloned().collect();
+        bins(loads, from, 3, &named);
+    };
+    let known = |loads: &Loads| [&all[0], &all[1], &new].map(|of| !loads.members(of)[0].is_empty());
+    let mut early = Loads::default();
+    bins(&mut early, 0, 3, &all);
+    bins(&mut early, 3, 100, &all[1..]);
+    with_new(&mut early, 103);
+    assert_eq!((early.refused(), known(&early)), (3, [true, true, false]), "none was silent for a day");
+    assert_eq!((early.refused_in_slice(), loads.refused_in_slice()), (1, 0));
+    with_new(&mut loads, 159);
+    assert_eq!((loads.refused(), known(&loads)), (0, [false, true, true]));
+}
+
+/// Minutes of nothing since the host was suspended, and minutes of work after.
+#[test]
+fn a_slice_that_was_held_up_does_not_thin_out_the_bin_it_ends_in() {
+    let mut loads = Loads::default();
+    run(&mut loads, &disk(0), 0, 2, |second| reading(office(second - 1), None));
+    let mut at = |second: u64, seconds: f64, rate: f64| {
+        let totals = Totals { read_bytes: rate * seconds, ..Totals::default() };
+        let time = LoadTime { now: Nanos::from_secs(second), wall_seconds: MONDAY + second };
+        loads.observe(time, &[(disk(0), LoadReading { seconds, totals, free_bytes: None })]);
+    };
+    let woken = 2 * 86_400 + 8 * 3_600;
+    at(woken + 1, f64::from(8 * 3_600), 0.0);
+    at(woken + 301, 300.0, 1e7);
+    at(woken + 601, 1.0, 1e7);
+    let last = loads.past(&disk(0)).pop().expect("a bin");
+    assert!((0.99e7..=1.01e7).contains(&last), "{last}");
+}

@@ -51,6 +51,30 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// Every kind.
+    pub const ALL: [Self; 20] = [
+        Self::NotSteerable,
+        Self::Steerable,
+        Self::CounterReset,
+        Self::Unreadable,
+        Self::WriteRefused,
+        Self::ReadBackDiffers,
+        Self::Overwritten,
+        Self::FightGivenUp,
+        Self::HistoryDropped,
+        Self::UnknownDisk,
+        Self::HiddenTenants,
+        Self::DiskGone,
+        Self::ModelDamaged,
+        Self::CapsLifted,
+        Self::CapsBack,
+        Self::Oversubscribed,
+        Self::SpaceMayRunOut,
+        Self::Switched,
+        Self::FileSystemSilent,
+        Self::NotCalibrated,
+    ];
+
     /// The word people and metrics see.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -83,7 +107,9 @@ impl FindingKind {
             self,
             Self::Steerable
                 | Self::CounterReset
+                | Self::HistoryDropped
                 | Self::DiskGone
+                | Self::ModelDamaged
                 | Self::CapsBack
                 | Self::SpaceMayRunOut
                 | Self::Switched

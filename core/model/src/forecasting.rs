@@ -75,6 +75,10 @@ pub struct ForecastSettings {
     /// versions it is the smaller one, and a skill of exactly 0, which also who has proved nothing has, was passed over.
     #[serde(default)]
     pub skill_by_bytes: bool,
+    /// What is over leaves nothing behind (a session without bytes, a rate that has shifted, a disk that is gone), what nobody saw teaches
+    /// nothing, and what sessions are worth is told of each account by its own. In recordings of earlier versions it is not so.
+    #[serde(default)]
+    pub only_its_own: bool,
 }
 
 /// Where it comes from what a session will transfer.
@@ -116,6 +120,7 @@ impl Default for ForecastSettings {
             next_slice_between: true,
             declared_at_beginning: true,
             skill_by_bytes: true,
+            only_its_own: true,
         }
     }
 }
@@ -134,6 +139,7 @@ impl ForecastSettings {
             next_slice_between: false,
             declared_at_beginning: false,
             skill_by_bytes: false,
+            only_its_own: false,
             ..Self::default()
         }
     }

@@ -162,7 +162,7 @@ pub struct CoordinationSettings {
     pub assumed_bytes_per_second: u64,
     /// Half-life of what was measured.
     pub bandwidth_half_life: Nanos,
-    /// Operations of one tenant that may wait or be under way.
+    /// Operations of one tenant that may wait or be under way; of one account four times as many.
     pub operations_max: u32,
 }
 

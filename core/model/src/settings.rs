@@ -72,6 +72,10 @@ pub struct MakespanSettings {
     /// Explanations name who pays for whom. In recordings of earlier versions not.
     #[serde(default)]
     pub payers_are_named: bool,
+    /// A job comes the sooner the longer it has waited since it last went first, however old it is. In recordings of earlier versions its age
+    /// counts.
+    #[serde(default)]
+    pub waiting_ages: bool,
 }
 
 impl Default for MakespanSettings {
@@ -82,6 +86,7 @@ impl Default for MakespanSettings {
             in_order_within_slices: true,
             ends_after_rest: true,
             payers_are_named: true,
+            waiting_ages: true,
         }
     }
 }

@@ -132,7 +132,7 @@ pub struct Origin {
     /// owner's making, as many as it likes, and so share one account.
     #[serde(default)]
     pub delegated_from: Option<CgroupRef>,
-    /// What its process says that it is called, such as QEMU's `-name`. For display only: whoever starts a process chooses it.
+    /// What its process calls itself, such as `qemu-4242`. For display only: whoever starts a process chooses it.
     #[serde(default)]
     pub guest_name: Option<String>,
     /// What its group alone says that it is, where [`Tenant::kind`] is something else because of what its process calls itself. Recordings

@@ -39,6 +39,8 @@ pub struct Queues {
     /// What tenants do by themselves.
     owed: BTreeMap<BackgroundId, Owed>,
     last_owed: Option<BackgroundId>,
+    /// How far the wall clock was ahead of the loop's when deadlines were converted last.
+    ahead_ns: Option<i128>,
 }
 
 /// A queue that was registered.
@@ -66,6 +68,7 @@ impl Queues {
             last_id: BackgroundId(0),
             owed: BTreeMap::new(),
             last_owed: None,
+            ahead_ns: None,
         }
     }
 
@@ -88,7 +91,7 @@ impl Queues {
         self.queues.insert(id, Queue { row, device, absent, kept_at: boottime(), processors: String::new() });
         let row = &self.queues[&id].row;
         let (work, device) = work.zip(device).filter(|_| row.state != BackgroundState::Done)?;
-        let queue = registered::queue(row, &work, device, self.settings.cgroup(id));
+        let queue = registered::queue(row, &work, (device, self.settings.cgroup(id)), registered::both_clocks());
         let ran = Nanos::from_millis(row.ran_ms);
         if let Some(carrier) = self.carry().filter(|_| !is_carried) {
             carrier.add(work, device, ran);

@@ -61,9 +61,24 @@ pub(crate) fn keep_position(row: &mut BackgroundRow, position: u64, found: &Foun
     row.found = BackgroundFound { bytes, errors, uncorrectable, under_way };
 }
 
-/// For the engine.
-pub(crate) fn queue(row: &BackgroundRow, spec: &Spec, device: DeviceId, cgroup: String) -> BackgroundQueue {
-    let (now, due_unix_ms) = ((unix_ns(), boottime()), due_unix_ms(row));
+/// Now, by the wall clock and by the loop's.
+pub(crate) fn both_clocks() -> (i64, Nanos) {
+    (unix_ns(), boottime())
+}
+
+/// How far the wall clock is ahead of the loop's.
+pub(crate) fn ahead_ns((unix_ns, boottime): (i64, Nanos)) -> i128 {
+    i128::from(unix_ns) - i128::from(boottime.0)
+}
+
+/// For the engine, where both clocks tell `now`.
+pub(crate) fn queue(
+    row: &BackgroundRow,
+    spec: &Spec,
+    (device, cgroup): (DeviceId, String),
+    now: (i64, Nanos),
+) -> BackgroundQueue {
+    let due_unix_ms = due_unix_ms(row);
     BackgroundQueue {
         id: row.id,
         name: row.name.clone(),

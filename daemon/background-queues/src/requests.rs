@@ -5,7 +5,7 @@ use crate::disk_of::{disk_of, mounts};
 use crate::registered::{SLA_DEFAULT_MS, keep_identity, spec};
 use minerva_api::v1;
 use minerva_clock::unix_ns;
-use minerva_linux_background::{Kind, USED_PERCENT_MAX_DEFAULT};
+use minerva_linux_background::{Kind, Seen, USED_PERCENT_MAX_DEFAULT};
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId};
 use minerva_store::{BackgroundFound, BackgroundRow};
 use std::path::Path;
@@ -52,8 +52,14 @@ impl Queues {
         self.judge_room(&request.name)?;
         let kind = Kind::from_word(&request.kind)
             .ok_or_else(|| format!("'{}' is no kind: use {}", request.kind, Kind::ALL.map(Kind::as_str).join(", ")))?;
+        let seen = request.seen;
         let mut row = row(BackgroundId(self.last_id.0 + 1), kind, request)?;
+        self.automounts().check(kind, Path::new(&row.path)).map_err(|error| error.in_full())?;
         let identity = kind.identity(Path::new(&row.path), &self.roots.sys).map_err(|error| error.in_full())?;
+        if seen.is_some_and(|seen| !is_what_was_seen(identity.seen(), seen)) {
+            let path = &row.path;
+            return Err(format!("the daemon finds another at {path}: whoever asks has mounts or a root of its own"));
+        }
         keep_identity(&mut row, &identity);
         let work = spec(&row).ok_or("its kind is not known here")?;
         work.check(&self.roots.sys).map_err(|error| error.in_full())?;
@@ -91,6 +97,12 @@ impl Queues {
         }
         Ok(Change::Keep(Box::new(row), device))
     }
+}
+
+/// What the daemon finds at a path is what the caller did.
+fn is_what_was_seen(found: Seen, seen: v1::PathSeen) -> bool {
+    let v1::PathSeen { device, inode, born_ns } = seen;
+    found == Seen { device, inode, born_ns }
 }
 
 /// What is to be kept of a request that can be meant. Errors: a sentence.

@@ -2,15 +2,18 @@
 //! and then to the store.
 
 use crate::disk_of::{self, disk_of};
-use crate::registered::{keep_identity, keep_position, spec};
+use crate::registered::{self, ahead_ns, both_clocks, keep_identity, keep_position, spec};
 use crate::{Queue, Queues};
 use minerva_clock::boottime;
-use minerva_linux_background::QueueStatus;
+use minerva_linux_background::{Automounts, QueueStatus};
 use minerva_linux_observe::MountFacts;
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId, Event, Nanos};
 use minerva_store::BackgroundRow;
 use std::cell::OnceCell;
 use std::path::Path;
+
+/// By how much the wall clock moves before deadlines are converted again: one that is only kept exact moves less in a day.
+const STEP_NS: u128 = 60 * 1_000_000_000;
 
 /// How often what changes all the time is kept. What ended is kept at once.
 const KEEP_PERIOD: Nanos = Nanos::from_secs(10);
@@ -49,6 +52,7 @@ impl Queues {
 
     /// For people only.
     fn disk_of_done(&self, row: &BackgroundRow) -> Option<DeviceId> {
+        self.automounts().check(spec(row)?.kind, Path::new(&row.path)).ok()?;
         let mounts = disk_of::mounts(&self.roots).ok()?;
         disk_of(&self.roots, &mounts, spec(row)?.kind, Path::new(&row.path)).ok()
     }
@@ -58,11 +62,11 @@ impl Queues {
         let is_lost = |queue: &&Queue| queue.device.is_none() && queue.row.state != BackgroundState::Done;
         let lost: Vec<BackgroundRow> = self.queues.values().filter(is_lost).map(|queue| queue.row.clone()).collect();
         // Read once, and only if something is to be found there.
-        let mounts = OnceCell::new();
+        let (automounts, mounts) = (OnceCell::new(), OnceCell::new());
         let mut events = Vec::new();
         for mut row in lost {
             let id = row.id;
-            match self.find_disk(&mut row, &mounts, &is_watched) {
+            match self.find_disk(&mut row, (&automounts, &mounts), &is_watched) {
                 Ok(device) => events.extend(self.set(row, Some(device))),
                 Err(why) => self.note_absent(id, why),
             }
@@ -74,15 +78,22 @@ impl Queues {
     fn find_disk(
         &self,
         row: &mut BackgroundRow,
-        mounts: &OnceCell<Result<Vec<MountFacts>, String>>,
+        (automounts, mounts): (&OnceCell<Automounts>, &OnceCell<Result<Vec<MountFacts>, String>>),
         is_watched: impl Fn(DeviceId) -> bool,
     ) -> Result<DeviceId, String> {
         let work = spec(row).ok_or_else(|| format!("this version knows no work of the kind {}", row.kind))?;
+        // Whatever this thread waits for, no disk is steered meanwhile.
+        let automounts = automounts.get_or_init(|| self.automounts());
+        automounts.check(work.kind, &work.path).map_err(|error| error.in_full())?;
         let identity = work.look(&self.roots.sys).map_err(|error| error.in_full())?;
         let mounts = mounts.get_or_init(|| disk_of::mounts(&self.roots)).as_ref().map_err(Clone::clone)?;
         let device = disk_of(&self.roots, mounts, work.kind, Path::new(&row.path))?;
         keep_identity(row, &identity);
         is_watched(device).then_some(device).ok_or_else(|| "its path is on no disk that is watched now".to_owned())
+    }
+
+    pub(crate) fn automounts(&self) -> Automounts {
+        Automounts::read(&self.roots.proc)
     }
 
     /// What a queue is for is not there: it waits, and people are told once.
@@ -94,12 +105,27 @@ impl Queues {
 
     /// How far all is, as asked for in the slice before. Never waits.
     pub fn reported(&mut self) -> Reported {
-        let mut reported = Reported::default();
+        let mut reported = Reported { events: self.converted_again(both_clocks()), ..Reported::default() };
         let statuses = self.carrier.as_ref().map(|carrier| carrier.statuses()).unwrap_or_default();
         for status in statuses {
             self.take_status(&status, &mut reported);
         }
         reported
+    }
+
+    /// The wall clock, of which deadlines are instants, was stepped: they are other instants of the loop's clock.
+    fn converted_again(&mut self, now: (i64, Nanos)) -> Vec<Event> {
+        let ahead = ahead_ns(now);
+        if self.ahead_ns.get_or_insert(ahead).abs_diff(ahead) < STEP_NS {
+            return Vec::new();
+        }
+        self.ahead_ns = Some(ahead);
+        let converted = |Queue { row, device, .. }: &Queue| {
+            let (work, device) = spec(row).zip(*device).filter(|_| row.state != BackgroundState::Done)?;
+            let queue = registered::queue(row, &work, (device, self.settings.cgroup(row.id)), now);
+            Some(Event::BackgroundSet(Box::new(queue)))
+        };
+        self.queues.values().filter_map(converted).collect()
     }
 
     fn take_status(&mut self, status: &QueueStatus, reported: &mut Reported) {
@@ -156,5 +182,59 @@ impl Queues {
         let Some(carrier) = self.carrier.take() else { return Vec::new() };
         carrier.stop();
         self.queues.values().map(|queue| queue.row.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registered::{both_clocks, due_unix_ms};
+    use crate::requests::row;
+    use crate::{Queue, Queues};
+    use minerva_api::v1;
+    use minerva_linux_background::{Kind, Settings, WorkerProgram};
+    use minerva_linux_observe::Roots;
+    use minerva_model::{BackgroundId, BackgroundState, CgroupVersion, DeviceId, Event, Nanos};
+    use std::path::Path;
+
+    /// Without a thread, which nobody asks for.
+    fn queues() -> Queues {
+        let root = Path::new("/nonexistent");
+        let worker =
+            WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new(), service_starter: None };
+        let settings = Settings {
+            runtime_dir: root.join("run"),
+            state_dir: root.join("state"),
+            cgroup_root: root.join("cgroup"),
+            version: CgroupVersion::V2,
+            parent: "minerva".to_owned(),
+            sys: root.join("sys"),
+            proc: root.join("proc"),
+            worker,
+        };
+        let Settings { cgroup_root: cgroup, version, proc, sys, .. } = settings.clone();
+        Queues::new(settings, Roots { cgroup, version, proc, sys })
+    }
+
+    #[test]
+    fn a_deadline_stays_an_instant_of_the_wall_clock_when_that_is_stepped() {
+        let mut queues = queues();
+        for (id, state) in [(1, BackgroundState::Waiting), (2, BackgroundState::Done)] {
+            let request = v1::AddBackgroundRequest { sla_ns: Some(3_600_000_000_000), ..<_>::default() };
+            let mut row = row(BackgroundId(id), Kind::Delete, request).expect("it can be meant");
+            row.state = state;
+            let device = Some(DeviceId { major: 8, minor: 0 });
+            let (absent, processors) = (String::new(), String::new());
+            queues.queues.insert(row.id, Queue { row, device, absent, kept_at: Nanos::ZERO, processors });
+        }
+        let (unix_ns, boottime) = both_clocks();
+        let mut after = |seconds: i64| queues.converted_again((unix_ns + seconds * 1_000_000_000, boottime));
+        assert_eq!(after(0), []);
+        assert_eq!(after(30), [], "it is only kept exact");
+        let told = after(600);
+        let [Event::BackgroundSet(queue)] = told.as_slice() else { panic!("of the one that is not done: {told:?}") };
+        assert_eq!(after(640), []);
+        let due_ns = i128::from(due_unix_ms(&queues.queues[&BackgroundId(1)].row)) * 1_000_000;
+        let left_ns = due_ns - i128::from(unix_ns) - 600_000_000_000;
+        assert_eq!(queue.due.map(|due| i128::from(due.0) - i128::from(boottime.0)), Some(left_ns));
     }
 }

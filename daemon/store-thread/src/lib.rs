@@ -193,7 +193,7 @@ impl Memory {
     }
 
     /// What the kept runs of batch jobs did, by name; nothing while the store cannot be read.
-    pub fn job_pasts(&self) -> Option<BTreeMap<String, Vec<JobPast>>> {
+    pub fn job_pasts(&self) -> Option<Vec<(String, Vec<JobPast>)>> {
         self.read("batch jobs", Store::job_pasts)
     }
 

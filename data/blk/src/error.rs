@@ -91,6 +91,9 @@ pub enum HangUp {
          guest go on or start it again: with `reconnect` QEMU comes back by itself"
     )]
     Stalled,
+    /// The server has no file descriptor left for it.
+    #[error("the server has no file descriptor left for it; raise `LimitNOFILE=` of its unit (`ulimit -n`)")]
+    NoDescriptor,
     /// It said something that cannot be obeyed.
     #[error(
         "it sent something that the vhost-user protocol does not allow or this server does not offer: {0}; use QEMU 7.2 or later with the \

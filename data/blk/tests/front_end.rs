@@ -9,7 +9,7 @@ use minerva_blk::{ServerError, TransferKind};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::fs::{SealFlags, fcntl_add_seals};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
@@ -17,9 +17,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::{Duration, Instant};
-use vhost::VhostBackend;
 use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserInflight, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
+use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
 use vm_memory::{GuestMemoryBackend, GuestMemoryRegion};
 
 /// `VHOST_USER_GET_FEATURES` of version 1, without anything behind it.
@@ -263,4 +263,34 @@ fn a_front_end_that_cannot_be_served_any_more_costs_a_hand_over_its_own_connecti
         drop(hostile);
         judge(&bench);
     }
+}
+
+/// It would wait for answers for ever, at a socket that takes nobody else.
+#[test]
+fn a_front_end_whose_rings_are_not_in_its_memory_any_more_is_hung_up_on_in_a_hand_over_and_told_why() {
+    let mut bench = Bench::one(3);
+    let mut client = Client::connect(&bench.socket(0), ClientOptions::default());
+    assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
+    let memory = memfd_create("guest", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&memory, 4096).unwrap();
+    fcntl_add_seals(&memory, SealFlags::SHRINK).unwrap();
+    let region = VhostUserMemoryRegionInfo {
+        guest_phys_addr: 1 << 40,
+        memory_size: 4096,
+        userspace_addr: 1 << 40,
+        mmap_offset: 0,
+        mmap_handle: memory.as_raw_fd(),
+    };
+    client.frontend().set_mem_table(&[region]).unwrap();
+    // The server has heard it.
+    assert_eq!(client.config(8), (IMAGE_BYTES / 512).to_le_bytes());
+    // SAFETY: the connection is open as long as `client` is.
+    let connection = unsafe { BorrowedFd::borrow_raw(client.frontend().as_raw_fd()) };
+    let mut connection = UnixStream::from(connection.try_clone_to_owned().unwrap());
+    connection.set_read_timeout(Some(PATIENCE)).unwrap();
+    bench.hand_over(SchedulerName::Noop);
+    assert_eq!(connection.read_to_end(&mut Vec::new()).expect("it is hung up on"), 0);
+    wait_for_reason(&bench, "the vhost-user protocol does not allow");
+    drop(client);
+    judge(&bench);
 }

@@ -182,6 +182,43 @@ fn a_guest_whose_images_file_system_hangs_waits_alone() {
     assert_eq!(told, Some((Some(0), (true, true, true), true)));
 }
 
+/// With more flushes under way than the kernel has threads for, of which it has four a processor unless it is told otherwise.
+#[test]
+fn a_guest_whose_images_file_system_hangs_leaves_its_neighbours_what_is_left_of_the_depth() {
+    if !can_hang() {
+        return;
+    }
+    let folder = Bench::folder();
+    let mut disks: Vec<_> = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
+    disks[0].options = ImageOptions { is_read_only: false, is_direct: false };
+    let hanging = Hanging::mount(&disks[0].image);
+    let workers = 4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let depth = u32::try_from(workers + 16).unwrap();
+    let mut bench = Bench::start(folder, SchedulerName::Noop, depth, TransferKind::Uring, disks);
+    let [mut waiting, mut neighbour] =
+        [0, 1].map(|number| Client::connect(&bench.socket(number), ClientOptions::default()));
+    hanging.hangs.store(true, Ordering::Relaxed);
+    let hung = (workers + 1).min(waiting.rings[0].free_slots());
+    for _ in 0..hung {
+        waiting.rings[0].submit(&Request::new(kind::FLUSH, 0, 0));
+    }
+    waiting.rings[0].kick();
+    let told = ask(&mut bench, hanging, move |server| {
+        let begun = Instant::now();
+        while server.measure("disk0").is_some_and(|(_, measures, _)| (measures.under_way as usize) < hung) {
+            assert!(begun.elapsed() < PATIENCE, "the guest's requests are not taken");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let ring = &mut neighbour.rings[0];
+        [Request::new(kind::OUT, 0, 4096), Request::new(kind::FLUSH, 0, 0)].map(|request| {
+            ring.submit(&request);
+            ring.kick();
+            ring.wait(PATIENCE / 4).map(|answer| answer.status)
+        })
+    });
+    assert_eq!(told, Some([Some(0); 2]));
+}
+
 /// Whoever closes its file waits.
 #[test]
 fn a_front_end_that_gives_a_file_that_hangs_for_a_channel_holds_up_its_own_disk_only() {

@@ -59,11 +59,13 @@ impl Guard {
 }
 
 /// What the guard process does: waits until the write end of `pipe` closes, then restores and returns; when the journal is
-/// gone there is nothing to restore. Meanwhile it restores whenever the lease ran out and stayed so for the grace. `told`
-/// hears of every restore, also of one that found no knob: whoever was let run by the daemon is to be stopped all the same.
+/// gone there is nothing to restore. Meanwhile it restores whenever the lease ran out and stayed so for the grace. Once the
+/// daemon is gone `gone` is called first, to stop whoever it let run: a service manager that saw it die may give this
+/// process no time for all. `told` hears of every restore, also of one that found no knob.
 pub fn run_guard(
     settings: &WriterSettings,
     pipe: impl AsFd,
+    mut gone: impl FnMut(),
     mut told: impl FnMut(&RestoreReport),
 ) -> Result<(), ActuateError> {
     let daemon = InstanceLock::holder(&settings.runtime_dir)?;
@@ -74,6 +76,9 @@ pub fn run_guard(
             if holder.is_some() && holder != daemon {
                 // The next daemon put everything back when it started, and what is held now is its own.
                 return Ok(());
+            }
+            if holder.is_none() {
+                gone();
             }
             if let Some(report) = unless_busy(restore(settings, RestoreWhen::IfDaemonGone))?
                 && report.not_due.is_none()

@@ -44,6 +44,11 @@ impl NamedGroups {
         }
     }
 
+    /// Whether a tenant can have that name.
+    pub fn check_name(name: &str) -> Result<(), NamedError> {
+        check_name(name)
+    }
+
     /// The group above them, as given.
     pub fn parent(&self) -> &str {
         &self.parent

@@ -15,6 +15,7 @@ use crate::settings::WriterSettings;
 use minerva_model::{DeviceId, Nanos};
 use rustix::io::Errno;
 use std::cmp::Reverse;
+use std::path::Path;
 
 /// On what condition to restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,12 @@ pub fn restore(settings: &WriterSettings, when: RestoreWhen) -> Result<RestoreRe
     let beside_daemon = if when == RestoreWhen::Always { lock::holder_in(&dir)? } else { None };
     let report = restore_locked(&dir, &Roots::open(settings))?;
     Ok(RestoreReport { beside_daemon, ..report })
+}
+
+/// Whether a runtime directory holds a journal of ours; one that others can write to holds none.
+pub fn has_journal(runtime_dir: &Path) -> bool {
+    let dir = RuntimeDir::open(runtime_dir).ok().flatten();
+    dir.is_some_and(|dir| matches!(journal::read(&dir), Ok(Some(_))))
 }
 
 fn not_due(dir: &RuntimeDir, settings: &WriterSettings, when: RestoreWhen) -> Result<Option<String>, ActuateError> {

@@ -43,6 +43,18 @@ pub(crate) type FsInfo = [u64; 128];
 const FS_INFO: Opcode = opcode::read::<FsInfo>(0x94, 31);
 const FS_IDENTIFIER: usize = 2;
 
+/// `struct btrfs_ioctl_space_args`: in words room for so many, how many there are, and of each what it is, its size and what is used of it.
+type SpaceArgs = [u64; 2 + 3 * SPACES_MAX];
+/// Kinds times profiles are fewer.
+const SPACES_MAX: usize = 64;
+const SPACE_INFO: Opcode = opcode::read_write::<[u64; 2]>(0x94, 20);
+/// Kept free in a space that is listed beside it.
+const SPACE_RESERVE: u64 = 1 << 49;
+/// How often each byte is written: with RAID1, DUP and RAID10 twice.
+const TWICE: u64 = 1 << 4 | 1 << 5 | 1 << 6;
+const THREE_TIMES: u64 = 1 << 9;
+const FOUR_TIMES: u64 = 1 << 10;
+
 /// A key of an item of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
@@ -81,6 +93,29 @@ pub(crate) fn fs_info(directory: &OwnedFd) -> Result<FsInfo, Errno> {
 pub(crate) fn file_system_identifier(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
     let info = fs_info(directory)?;
     Ok((info[FS_IDENTIFIER], info[FS_IDENTIFIER + 1]))
+}
+
+/// Bytes that are used on all disks, each copy by itself; parity is not.
+pub(crate) fn used_on_disks(directory: &OwnedFd) -> Result<u64, Errno> {
+    let mut args: SpaceArgs = [0; 2 + 3 * SPACES_MAX];
+    args[0] = SPACES_MAX as u64;
+    // SAFETY: `BTRFS_IOC_SPACE_INFO` reads a `struct btrfs_ioctl_space_args` and writes it with at most as many spaces after it as that says
+    // there is room for.
+    unsafe { ioctl(directory, Updater::<SPACE_INFO, SpaceArgs>::new(&mut args)) }?;
+    let count = usize::try_from(args[1]).unwrap_or(SPACES_MAX).min(SPACES_MAX);
+    Ok(args[2..].chunks_exact(3).take(count).map(|space| used_by_copies(space[0], space[2])).sum())
+}
+
+/// Of so many bytes that are used in a space of these flags.
+const fn used_by_copies(flags: u64, used: u64) -> u64 {
+    let copies = match flags {
+        flags if flags & SPACE_RESERVE != 0 => 0,
+        flags if flags & FOUR_TIMES != 0 => 4,
+        flags if flags & THREE_TIMES != 0 => 3,
+        flags if flags & TWICE != 0 => 2,
+        _ => 1,
+    };
+    used.saturating_mul(copies)
 }
 
 /// The subvolume that a directory lies in.

@@ -5,7 +5,7 @@
 //! link or a mount point meanwhile is never entered: a link is removed as a link, a mount point is left with a reason, and
 //! nothing outside the tree is touched whatever others do to it.
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Seen};
 use crate::target::{DeleteError, Target, open_directory, parent};
 use rustix::fs::{AtFlags, Dir, FileType, statat, unlinkat};
 use rustix::io::Errno;
@@ -129,6 +129,11 @@ impl Deletion {
             Err(errno) => frame.keep(name, &errno.to_string(), &mut self.left),
         }
         true
+    }
+
+    /// What was opened to be deleted.
+    pub fn seen(&self) -> Seen {
+        self.facts.seen()
     }
 
     /// Removed so far.

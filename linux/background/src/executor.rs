@@ -1,5 +1,6 @@
 //! All queues of a host: lets the one of each disk that may use its gaps run in them, and stops it when others come back.
 
+use crate::automount::Automounts;
 use crate::counters::Counters;
 use crate::directories;
 use crate::processor_use::HostProcessors;
@@ -168,11 +169,11 @@ impl Executor {
     pub fn statuses(&mut self, now: Nanos) -> Vec<QueueStatus> {
         let groups = self.runs.values().map(Run::unified_group);
         let seen = self.host_processors.look(now, &self.settings.proc, groups);
-        let hierarchy = self.hierarchy.as_ref();
+        let (hierarchy, automounts) = (self.hierarchy.as_ref(), Automounts::read(&self.settings.proc));
         let status = |run: &mut Run| {
             let (position, found) = run.position();
             QueueStatus {
-                report: BackgroundReport { processors: run.processors(hierarchy, seen), ..run.report() },
+                report: BackgroundReport { processors: run.processors(hierarchy, seen), ..run.report(&automounts) },
                 message: run.message.clone(),
                 position,
                 found,
@@ -250,17 +251,21 @@ fn elevator(sys: &Path, device: DeviceId) -> String {
     in_force.map_or_else(String::new, |(name, _)| name.to_owned())
 }
 
-/// Stops the work of a daemon that is gone, so that none goes on without anybody who looks for others: for the guard.
+/// Stops the work of a daemon that is gone, so that none goes on without anybody who looks for others: for the guard, and whoever puts back
+/// what it did.
 pub fn stop_all(runtime_dir: &Path) {
+    let mut runs = Vec::new();
     for entry in fs::read_dir(runtime_dir.join("background")).into_iter().flatten().flatten() {
         let Some(assignment) = directories::read::<Assignment>(&entry.path().join("spec")) else {
             continue;
         };
         let (spec, place) = (assignment.spec, assignment.place);
         if place.is_alive() {
-            Run::new(spec, DeviceId { major: 0, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO).leave();
+            // All are stopped before any is waited for.
+            runs.push(Run::new(spec, DeviceId { major: 0, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO));
         }
     }
+    runs.iter_mut().for_each(Run::leave);
 }
 
 #[cfg(test)]

@@ -5,6 +5,17 @@ use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 
+/// What a program found at a path, for another one that has to know whether it finds the same there: mounts may be its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Number of the file system.
+    pub device: u64,
+    /// In it.
+    pub inode: u64,
+    /// When it was made; 0 where the file system does not keep that.
+    pub born_ns: u64,
+}
+
 /// Numbers of an inode, and when it was made, as another may get its numbers once it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
@@ -21,6 +32,10 @@ impl Facts {
     pub(crate) fn of(file: &OwnedFd) -> Result<Self, Errno> {
         statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS | StatxFlags::BTIME)
             .map(|found| Self::from(&found))
+    }
+
+    pub(crate) fn seen(&self) -> Seen {
+        Seen { device: self.device, inode: self.inode, born_ns: self.born_ns }
     }
 
     /// Of an entry of a directory; a link is not followed.

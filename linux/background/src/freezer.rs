@@ -18,8 +18,11 @@ impl Freezer {
         Self { group: group.to_owned() }
     }
 
-    /// Makes the group, frozen.
+    /// Makes the group, frozen, without any process: what an earlier worker left in it would go on with the next one.
     pub(crate) fn make_frozen(&self) -> Result<(), WorkError> {
+        if self.group.is_dir() {
+            self.kill()?;
+        }
         crate::groups::make(&self.group)?;
         self.set(true)
     }
@@ -87,6 +90,17 @@ mod tests {
     use std::fs;
     use std::os::unix::process::CommandExt;
     use std::process::Command;
+
+    #[test]
+    fn what_is_left_in_a_group_is_ended_before_the_next_worker_enters_it() {
+        let group = tempfile::tempdir().unwrap();
+        let mut left = Command::new("sleep").arg("600").spawn().unwrap();
+        fs::write(group.path().join("cgroup.procs"), left.id().to_string()).unwrap();
+        let freezer = Freezer::at(group.path());
+        freezer.make_frozen().unwrap();
+        left.wait().unwrap();
+        assert_eq!(freezer.is_set(), Some(true));
+    }
 
     #[test]
     fn who_cannot_be_ended_is_not_let_go_on_instead() {

@@ -5,7 +5,7 @@
 
 use crate::btrfs::{BTRFS_MAGIC, file_system_identifier, half_at, subvolume, word_at};
 use crate::error::WorkError;
-use crate::facts::Facts;
+use crate::facts::{Facts, Seen};
 use rustix::fs::{fstatfs, fstatvfs};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
@@ -56,6 +56,11 @@ impl FileIdentity {
         let lasting =
             LastingIdentity::of(facts, directory).map_err(WorkError::io("look at the file system of", path))?;
         Ok(Self { device: facts.device, inode: facts.inode, lasting: Some(lasting), parent_inode: None })
+    }
+
+    /// The same for whoever asks from a program of his own.
+    pub fn seen(&self) -> Seen {
+        Seen { device: self.device, inode: self.inode, born_ns: self.lasting.map_or(0, |lasting| lasting.born_ns) }
     }
 
     /// A number of the file system that it is on, which is that of all that is on it.

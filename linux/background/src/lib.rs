@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `spec`, `availability` | kinds of work, and whether they can be done here |
+//! | `automount` | paths that nobody may open without waiting for a disk |
 //! | `identity`, `facts` | what was at a path when it was asked for, known again after a reboot |
 //! | `executor` | all queues of a host: runs one of each disk while others pause, and stops it when they come back |
 //! | `settings` | where the daemon's directories and the groups are |
@@ -19,10 +20,11 @@
 //! | `scrub`, `balance`, `defragment`, `snapshot` | btrfs: reading all, moving chunks together, writing files anew, deleting a snapshot |
 //! | `btrfs`, `files`, `extents` | what they ask of it: trees and subvolumes, the files of a tree, where bytes lie |
 //! | `trim`, `md` | discards, md arrays |
-//! | `left_behind` | arrays that a killed daemon left slowed |
+//! | `left_behind`, `end_all` | arrays that a killed daemon left slowed; work of one that goes for ever |
 //! | `pace` | work for a part of the time only |
 
 mod activity;
+mod automount;
 mod availability;
 mod balance;
 mod btrfs;
@@ -32,6 +34,7 @@ mod delete;
 mod delete_all;
 mod directories;
 mod duty;
+mod end_all;
 mod error;
 mod executor;
 mod extents;
@@ -60,9 +63,12 @@ mod trim;
 mod work;
 mod worker;
 
+pub use automount::Automounts;
 pub use delete::{Deletion, Left, Removed};
+pub use end_all::end_all;
 pub use error::WorkError;
 pub use executor::{Executor, QueueStatus, stop_all};
+pub use facts::Seen;
 pub use identity::{FileIdentity, LastingIdentity};
 pub use left_behind::{ArrayLeft, put_arrays_back};
 pub use pace::Pace;

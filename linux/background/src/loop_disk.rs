@@ -30,6 +30,36 @@ impl LoopDisk {
         Some(disk)
     }
 
+    /// A btrfs that has everything on two disks.
+    pub(crate) fn mirrored() -> Option<Self> {
+        let folder = tempfile::Builder::new().prefix("minerva-test-").tempdir().unwrap();
+        let disk = Self { mounted: folder.path().join("mounted"), folder };
+        fs::create_dir(&disk.mounted).unwrap();
+        let nodes: Vec<String> = ["first", "second"].iter().filter_map(|name| disk.node(name)).collect();
+        let [first, second] = nodes.as_slice() else {
+            println!("skipped: needs root and loop devices");
+            return None;
+        };
+        let succeeds = |program: &str, arguments: &[&str]| {
+            Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+        };
+        let is_mounted = succeeds("mkfs.btrfs", &["-q", "-f", "-d", "raid1", "-m", "raid1", first, second])
+            && succeeds("mount", &["-o", &format!("device={second}"), first, disk.mounted.to_str()?]);
+        // Once nobody uses them they go.
+        succeeds("losetup", &["-d", first, second]);
+        if !is_mounted {
+            println!("skipped: needs mkfs.btrfs and loop devices");
+        }
+        is_mounted.then_some(disk)
+    }
+
+    fn node(&self, name: &str) -> Option<String> {
+        let image = self.folder.path().join(name);
+        File::create(&image).unwrap().set_len(512 << 20).unwrap();
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
     pub(crate) fn root(&self) -> &Path {
         self.folder.path()
     }

@@ -7,8 +7,10 @@ mod stopping;
 mod tests;
 
 use crate::activity::Activity;
+use crate::automount::Automounts;
 use crate::directories::QueueDirectories;
 use crate::duty::Duty;
+use crate::error::WorkError;
 use crate::freezer::Freezer;
 use crate::identity::file_system;
 use crate::processors::Hierarchy;
@@ -21,6 +23,8 @@ use std::thread::JoinHandle;
 
 pub use starting::WorkerProgram;
 
+use starting::Attempts;
+
 /// A queue.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -30,6 +34,7 @@ pub(crate) struct Run {
     freezer: Freezer,
     pub(crate) duty: Duty,
     child: Option<Child>,
+    attempts: Attempts,
     /// A worker lives.
     is_alive: bool,
     /// The worker may run.
@@ -44,7 +49,9 @@ pub(crate) struct Run {
     ran_in_all: Nanos,
     counted_at: Nanos,
     /// Ends the call into the kernel that the worker was in when it was stopped.
-    cancelling: Option<JoinHandle<()>>,
+    cancelling: Option<JoinHandle<Result<(), WorkError>>>,
+    /// That call could not be ended, as the message says.
+    is_unstopped: bool,
     /// What the kernel does for it was ended too.
     is_ended: bool,
     /// It had stopped before it was removed, outside of any call into the kernel.
@@ -68,6 +75,7 @@ impl Run {
             freezer,
             duty: Duty::default(),
             child: None,
+            attempts: Attempts::default(),
             is_running: true,
             is_in_doubt: false,
             state: BackgroundState::Waiting,
@@ -77,6 +85,7 @@ impl Run {
             ran_in_all: ran_before,
             counted_at: now,
             cancelling: None,
+            is_unstopped: false,
             is_ended: false,
             had_stopped: false,
             processors_wanted: 0,
@@ -114,6 +123,7 @@ impl Run {
         let was_alive = std::mem::replace(&mut self.is_alive, is_alive);
         // What has ended runs no more.
         self.is_running &= self.is_alive;
+        self.see_cancelled();
         self.is_in_doubt = self.is_alive && !self.is_as_told();
         if let Some(ended) = self.place.ended().filter(|_| !self.is_alive) {
             self.state = match (ended.is_absent, ended.is_done) {
@@ -128,7 +138,10 @@ impl Run {
             }
         } else if !self.is_alive && was_alive && self.place.has_begun() && !self.spec.kind.can_be_repeated() {
             self.lost();
-        } else if self.state != BackgroundState::Failed {
+        } else if self.is_alive || self.state != BackgroundState::Failed {
+            if self.is_alive {
+                self.has_come();
+            }
             self.state = if self.is_running { BackgroundState::Running } else { BackgroundState::Waiting };
         }
         if (self.state.is_over() || self.is_absent) && !self.is_alive && !self.clean_up() {
@@ -154,7 +167,7 @@ impl Run {
         let may = self.may_run(passed, is_gap) && !self.is_cancelling();
         // What the kernel has begun by itself goes on meanwhile, so that it is slowed at once, not after the first gap.
         let is_begun = self.spec.kind == Kind::MdResync;
-        if (may || is_begun) && !self.is_alive && self.wants() {
+        if (may || is_begun) && !self.is_alive && self.wants() && self.attempts.may_begin(now) {
             self.begin(worker, hierarchy);
             self.is_in_doubt = true;
         }
@@ -175,13 +188,13 @@ impl Run {
         self.spec.hold() == BackgroundHold::Cap || self.duty.may_run(passed, is_gap, self.is_running)
     }
 
-    /// What came of it since the last report.
-    pub(crate) fn report(&mut self) -> BackgroundReport {
+    /// What came of it since the last report. What `automounts` would wait for is not opened.
+    pub(crate) fn report(&mut self, automounts: &Automounts) -> BackgroundReport {
         let progress = self.place.progress().unwrap_or_default();
         // Of a command nothing is known but for how long it ran.
         let done_items = if self.spec.kind == Kind::Command { self.ran_in_all.as_secs_f64() } else { progress.done };
         let gets_on = (self.spec.kind == Kind::Command).then(|| self.gets_on(progress.worker)).flatten();
-        let (used_bytes, size_bytes) = self.space().unwrap_or((0, 0));
+        let (used_bytes, size_bytes) = self.space(automounts).unwrap_or((0, 0));
         BackgroundReport {
             id: self.spec.id,
             state: self.state,
@@ -199,7 +212,8 @@ impl Run {
 
     /// Bytes in use, and bytes in all, of the file system that it works on; of what is below one nothing, and nothing while another is
     /// where that was: it is not mounted, and the numbers of the one above it are not its own.
-    fn space(&self) -> Option<(u64, u64)> {
+    fn space(&self, automounts: &Automounts) -> Option<(u64, u64)> {
+        automounts.check(self.spec.kind, &self.spec.path).ok()?;
         let directory = self.spec.open_near()?;
         let (file_system, _) = file_system(&directory).ok()?;
         let facts = fstatvfs(&directory).ok().filter(|_| self.spec.identity.is_on(file_system))?;
@@ -224,12 +238,17 @@ impl Run {
     pub(crate) fn begin_again(&mut self) {
         if self.state == BackgroundState::Failed && !self.is_alive {
             self.place.forget_run();
+            self.attempts = Attempts::default();
             self.state = BackgroundState::Waiting;
             self.message.clear();
         }
     }
 
     fn begin(&mut self, worker: &WorkerProgram, hierarchy: Option<&Hierarchy>) {
+        // It came since it was looked for.
+        if self.place.is_alive() {
+            return;
+        }
         if self.place.has_begun() && !self.spec.kind.can_be_repeated() {
             return self.lost();
         }

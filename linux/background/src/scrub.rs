@@ -3,11 +3,10 @@
 //! A scrub runs inside one call until it is done, so it cannot be stopped as a program can: it is cancelled, and begun again where it
 //! was. The one that stops it freezes the worker first, which takes effect when the call returns.
 
-use crate::btrfs::{fs_info, open_btrfs};
+use crate::btrfs::{fs_info, open_btrfs, used_on_disks};
 use crate::error::WorkError;
 use crate::spec::{Found, Spec};
 use crate::worker::Worker;
-use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Opcode, Updater, ioctl, opcode};
 use std::os::fd::OwnedFd;
@@ -60,8 +59,7 @@ pub(crate) fn cancel(spec: &Spec) -> Result<(), WorkError> {
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let path = worker.spec().path.clone();
     let directory = Arc::new(worker.spec().open()?);
-    let facts = fstatvfs(&*directory).map_err(WorkError::io("look at", &path))?;
-    let total = (facts.f_blocks - facts.f_bfree) * facts.f_frsize;
+    let total = used_on_disks(&directory).map_err(WorkError::io("ask how much is used of the btrfs at", &path))?;
     let info = fs_info(&directory).map_err(WorkError::io("ask about the btrfs at", &path))?;
     let position = worker.spec().position;
     let (first, first_byte) = (position >> POSITION_DEVICE_SHIFT, position & ((1 << POSITION_DEVICE_SHIFT) - 1));
@@ -79,8 +77,7 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
             worker.progress_with(found.bytes as f64, Some(total as f64), at, found);
             match ended {
                 Ok(()) => break,
-                // Stopped: this goes on when the worker does.
-                Err(Errno::CANCELED) if worker.was_stopped() => {}
+                Err(errno) if goes_on(errno, || worker.was_stopped()) => {}
                 Err(Errno::CANCELED) => {
                     return Err(WorkError::Refused("the scrub was cancelled by somebody else".to_owned()));
                 }
@@ -94,6 +91,21 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     }
     worker.say(&format!("{} errors, {} of them could not be corrected", found.errors, found.uncorrectable));
     Ok(())
+}
+
+/// Whether a call that ended so is made again, when the worker goes on.
+fn goes_on(errno: Errno, was_stopped: impl FnOnce() -> bool) -> bool {
+    match errno {
+        Errno::CANCELED => was_stopped(),
+        // Linux 6.19 and later end it by themselves where its process or the file system is frozen, be it by others, as when a host is
+        // suspended.
+        Errno::INTR => {
+            // It is no reason any more to go on after the next end, which may be somebody else's doing.
+            was_stopped();
+            true
+        }
+        _ => false,
+    }
 }
 
 impl Found {
@@ -146,4 +158,48 @@ fn has_device(directory: &OwnedFd, device: u64) -> bool {
     info[0] = device;
     // SAFETY: `BTRFS_IOC_DEV_INFO` reads and writes one `struct btrfs_ioctl_dev_info_args`, which is 4,096 bytes.
     unsafe { ioctl(directory, Updater::<DEV_INFO, DevInfo>::new(&mut info)) }.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::goes_on;
+    use crate::btrfs::used_on_disks;
+    use crate::loop_disk::LoopDisk;
+    use crate::spec::Kind;
+    use crate::worker::Worker;
+    use rustix::io::Errno;
+    use std::cell::Cell;
+    use std::fs::{self, File};
+
+    #[test]
+    fn a_stop_and_a_freeze_are_gone_on_from_and_what_others_cancel_is_not() {
+        let is_left = Cell::new(false);
+        let ends = |errno, stopped| {
+            is_left.set(stopped);
+            (goes_on(errno, || is_left.take()), is_left.get())
+        };
+        assert_eq!(ends(Errno::CANCELED, true), (true, false));
+        assert_eq!(ends(Errno::CANCELED, false), (false, false), "by somebody else");
+        assert_eq!(ends(Errno::INTR, true), (true, false), "the next one is not excused");
+        assert_eq!(ends(Errno::INTR, false), (true, false));
+        assert_eq!(ends(Errno::IO, true), (false, true));
+    }
+
+    /// Each copy is read.
+    #[test]
+    fn what_is_to_be_read_of_a_mirror_is_known_before() {
+        let Some(disk) = LoopDisk::mirrored() else { return };
+        fs::write(disk.mounted.join("file"), vec![1; 100 << 20]).unwrap();
+        crate::loop_disk::run("sync", &["-f"], &disk.mounted);
+        let total = used_on_disks(&File::open(&disk.mounted).unwrap().into()).unwrap();
+        let mut worker = Worker::of(disk.root(), Kind::BtrfsScrub, &disk.mounted);
+        super::run(&mut worker).unwrap();
+        let progress = worker.assignment().place.progress().unwrap();
+        assert!(
+            total > 200 << 20 && progress.total.is_some_and(|all| (all - total as f64).abs() < 1e6),
+            "{progress:?}"
+        );
+        assert!((progress.done / total as f64 - 1.0).abs() < 0.02, "{} of {total}", progress.done);
+        assert_eq!(worker.message(), "0 errors, 0 of them could not be corrected");
+    }
 }

@@ -110,7 +110,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Found {
-    /// Bytes that were looked at.
+    /// Bytes that were looked at; of a trim, that were told to be unused.
     pub bytes: u64,
     /// Errors in them; of an md array sectors that differ.
     pub errors: u64,

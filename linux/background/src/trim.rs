@@ -14,6 +14,7 @@ use crate::btrfs::{BTRFS_MAGIC, chunks, file_system_identifier};
 use crate::error::WorkError;
 use crate::facts::Facts;
 use crate::identity::xfs_sizes;
+use crate::spec::Found;
 use crate::worker::Worker;
 use rustix::fs::{Mode, OFlags, fstatfs, fstatvfs, major, minor, open};
 use rustix::io::Errno;
@@ -70,8 +71,19 @@ pub(crate) fn run(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
     let directory = worker.spec().open()?;
     let space = Space::of(&directory, sys).map_err(WorkError::io("look at", &path))?;
     let trimmed = |range| trim(&directory, range).inspect(|bytes| worker.freed(*bytes));
-    let say = |done, total, at| worker.progress(done as f64, Some(total as f64), at);
-    space.trim(worker.spec().position, trimmed, say).map_err(WorkError::io("trim", &path))
+    let found = || worker.spec().found.with_trimmed(worker.freed_bytes());
+    let say = |done, total, at| worker.progress_with(done as f64, Some(total as f64), at, found());
+    space.trim(worker.spec().position, trimmed, say).map_err(WorkError::io("trim", &path))?;
+    let all = found().bytes;
+    worker.say(&format!("{all} bytes were told to be unused"));
+    Ok(())
+}
+
+impl Found {
+    /// With what this worker trimmed.
+    const fn with_trimmed(self, bytes: u64) -> Self {
+        Self { bytes: self.bytes + bytes, ..self }
+    }
 }
 
 /// Where free space may be, as the file system counts.

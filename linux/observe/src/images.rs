@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// Open files of a process that are looked at.
 const FILES_MAX: usize = 1024;
+/// And of all processes of a machine: beside QEMU there may be some that serve it trees, with a file open for each of theirs.
+const FILES_IN_ALL_MAX: usize = 4 * FILES_MAX;
 
 /// A disk as a guest sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,13 +35,17 @@ pub(crate) fn device_of_image(
     reader: &mut Reader,
 ) -> Option<DeviceId> {
     let mut images: Vec<(bool, bool, u64, DeviceId)> = Vec::new();
+    let mut left = FILES_IN_ALL_MAX;
     for pid in pids {
+        if left == 0 {
+            break;
+        }
         let arguments = match disk.serial.is_empty() {
             true => Vec::new(),
             false => reader.path(&proc.join(pid.to_string()).join("cmdline")).map(<[u8]>::to_vec).unwrap_or_default(),
         };
         let named = parse_file_of_serial(&arguments, &disk.serial);
-        for (path, size, device) in images_of(proc, sys, *pid, reader) {
+        for (path, size, device) in images_of((proc, sys, *pid), &mut left, reader) {
             let has_serial = named.is_some() && path == named;
             images.push((has_serial, disk.size_bytes > 0 && size == disk.size_bytes, size, device));
         }
@@ -48,12 +54,16 @@ pub(crate) fn device_of_image(
 }
 
 /// The path, size and device of each.
-fn images_of(proc: &Path, sys: &Path, pid: u32, reader: &mut Reader) -> Vec<(Option<PathBuf>, u64, DeviceId)> {
+fn images_of(
+    (proc, sys, pid): (&Path, &Path, u32),
+    left: &mut usize,
+    reader: &mut Reader,
+) -> Vec<(Option<PathBuf>, u64, DeviceId)> {
     let folder = proc.join(pid.to_string()).join("fd");
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(directory) = rustix::fs::open(&folder, flags, Mode::empty()) else { return Vec::new() };
     let Ok(listed) = directory.try_clone() else { return Vec::new() };
-    let (mut images, mut seen) = (Vec::new(), 0);
+    let (mut images, mut seen, most) = (Vec::new(), 0, FILES_MAX.min(*left));
     for_each_entry(listed, |name, _| {
         seen += 1;
         // The link's own permissions tell how the file was opened.
@@ -66,8 +76,9 @@ fn images_of(proc: &Path, sys: &Path, pid: u32, reader: &mut Reader) -> Vec<(Opt
             let found = image(&file, path.as_deref(), (proc, sys, pid), reader);
             images.extend(found.map(|(size, device)| (path, size, device)));
         }
-        if seen < FILES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if seen < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
+    *left -= seen;
     images
 }
 

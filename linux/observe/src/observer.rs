@@ -15,7 +15,7 @@ use crate::roots::Roots;
 use crate::skips::Skips;
 use crate::stack::Stack;
 use crate::tenants::Tenants;
-use minerva_model::{CgroupRef, CgroupVersion, DeviceId, Event, Sample, TenantId, TenantKind, TenantRule};
+use minerva_model::{CgroupRef, CgroupVersion, DeviceId, Event, Sample, TenantId, TenantRule};
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -113,10 +113,11 @@ impl Observer {
     }
 
     /// The block device on which a guest's image lies: of several the one that is like `disk`, as the guest sees it, else the largest.
-    /// Nothing of a tenant that is no guest, or whose image is on none.
+    /// Nothing of a tenant whose group was not made for a machine by root, or whose image is on none: of others nothing is read, as they
+    /// could have any number of files, and a command line that nobody can read to its end.
     pub fn image_device(&mut self, tenant: TenantId, disk: &GuestDisk) -> Option<DeviceId> {
         let known = self.tenants.known.get(&tenant)?;
-        if known.tenant.kind != TenantKind::VirtualMachine {
+        if !self.roots.is_machine(&known.tenant.cgroup.path) {
             return None;
         }
         let pids = pids_of(self.tenants.root(), known, &mut self.reader, &mut self.skips);

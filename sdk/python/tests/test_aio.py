@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import os
 import subprocess
 import sys
@@ -130,10 +131,23 @@ def test_functions_share_a_client_of_each_loop(server: Running, monkeypatch: pyt
         assert await backup() == 1
         async with minerva.aio.coordinated(bytes=1):
             pass
+        async with minerva.aio.debt("rebuild", 50, deadline=60) as debt:
+            await debt.report(10)
+        assert [one.name for one in server.script.debt_reports] == ["rebuild"]
+        server.script.debt_reports.clear()
         await (await minerva.aio._default()).close()
 
     run(work())
     run(work())
+
+
+def test_whoever_has_an_event_loop_has_the_same_functions() -> None:
+    # What a program does on a thread of its own has no second form.
+    without_a_loop = {"cache", "deferred", "tag_ioprio", "tagged"}
+    functions = {name for name in minerva.__all__ if name.islower()}
+    assert functions - without_a_loop == {name for name in minerva.aio.__all__ if name.islower()}
+    public = {name for name, one in vars(minerva).items() if inspect.isfunction(one) and not name.startswith("_")}
+    assert public == functions - {"cache"}
 
 
 def test_a_client_is_let_go_when_its_loop_has_ended(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:

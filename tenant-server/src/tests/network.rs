@@ -1,16 +1,28 @@
 //! TCP: certificates that are good and that are not, tokens, and both; and sockets of single machines.
 
 use super::stage::{Client, TestBed, play, word};
+use crate::authenticate::peer::Peer;
+use crate::authenticate::process::Process;
+use crate::connection::Connection;
+use crate::directory::Directory;
+use crate::live_settings::LiveSettings;
+use crate::refusals::Refusals;
+use crate::shared::Shared;
+use crate::source::Source;
+use crate::test_server::tenant;
 use crate::tls::Tls;
 use hyper_util::rt::TokioIo;
 use minerva_api::v1;
 use minerva_api::v1::participation_client::ParticipationClient;
 use minerva_config::{Identity, KnownBy, ParticipationSettings};
+use minerva_linux_observe::Roots;
+use minerva_model::{Nanos, Role};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -241,6 +253,31 @@ fn a_machine_s_socket_is_of_whom_the_table_in_force_names() {
             assert!(status.message().contains("names the socket of this machine any more"), "{status:?}");
         }
         stage.assert_b_is_served().await;
+    });
+}
+
+#[test]
+fn a_machine_that_was_found_by_its_process_is_of_whom_the_table_names_from_then_on() {
+    let (sender, _requests) = sync_channel(1);
+    let directory = Directory::default();
+    directory.enter(&tenant(1, "a", Role::Participant));
+    directory.enter(&tenant(2, "b", Role::Participant));
+    directory.complete();
+    let live = LiveSettings::new(&ParticipationSettings::default(), Nanos::SECOND, None);
+    let roots = Roots::detect().expect("a host");
+    let shared = Arc::new(Shared::new(Arc::new(sender), directory, Refusals::default(), roots, &live));
+    let (slot, _) = shared.limits().admit(Source::Machine(7)).expect("room");
+    // Its group is the tenant `a`.
+    let process = Process { pid: std::process::id(), start_ticks: 0 };
+    let peer = Peer::Process { process, cgroup: "a".to_owned(), machine: Some(7) };
+    let connection = Connection::new(shared, Source::Machine(7), peer, slot).expect("a connection");
+    let named = [Identity { tenant: "b".to_owned(), known_by: Some(KnownBy::VsockCid(7)) }];
+    play(async {
+        for (identities, expected) in [(&[][..], "a"), (&named, "b"), (&[], "a")] {
+            live.identities.set(identities);
+            let caller = connection.caller(None).await.expect("known");
+            assert_eq!((caller.tenant.name.as_str(), caller.identified_by), (expected, "vsock"));
+        }
     });
 }
 

@@ -65,14 +65,13 @@ impl TestBed {
         let (sender, requests) = sync_channel(1024);
         let listeners = TenantListeners::open(&settings).expect("listeners");
         let tls = listeners.tls();
-        let live_settings = LiveSettings::new(&settings, tls.clone());
+        let live_settings = LiveSettings::new(&settings, Nanos::from_millis(100), tls.clone());
         let shared = Shared::new(
             Arc::new(sender),
             directory.clone(),
             refusals.clone(),
             Roots::detect().expect("a host"),
             &live_settings,
-            Nanos::from_millis(100),
         );
         let identities = live_settings.identities;
         let scripted = Arc::new(Mutex::new(ScriptedLoop::default()));

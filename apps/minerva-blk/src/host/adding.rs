@@ -2,11 +2,12 @@
 
 use super::{Host, Hosted};
 use crate::disk::NEUTRAL;
+use crate::physical::host_disk;
 use crate::plan::planned;
 use crate::refused::{Refused, WaitingDisk};
 use anyhow::{Context, bail};
 use minerva_blk::{Image, ImageOptions};
-use minerva_config::{VM_DISK_NAME_FORM, is_vm_disk_name};
+use minerva_config::{DEVICE_OTHER, VM_DISK_NAME_FORM, is_vm_disk_name};
 use minerva_model::DiskSettings;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -70,6 +71,13 @@ impl Host {
         let socket = refused.and_then(Refused::take_socket);
         let socket = socket.context("it has no socket; add it with `minerva-ctl disk add`")?;
         self.serve(disk.settings, image, socket.listen()?)
+    }
+
+    /// Whether the device on which an image lies is served by a thread that another image holds up.
+    pub(crate) fn is_held_up(&self, image: &Image) -> bool {
+        let name = host_disk(image.device()).map_or_else(|| DEVICE_OTHER.to_owned(), |disk| disk.name);
+        let physical = self.devices.devices.iter().position(|device| device.physical.name == name);
+        physical.is_some_and(|physical| self.server.is_held_up(physical))
     }
 
     fn serve(&mut self, settings: DiskSettings, image: Image, listener: UnixListener) -> anyhow::Result<()> {

@@ -52,6 +52,40 @@ fn a_disk_is_added_beside_one_in_use_by_a_server_without_root_and_kept_for_the_n
 }
 
 #[test]
+fn a_live_view_that_is_ended_by_a_signal_gives_the_terminal_back() {
+    let Some(operator) = Operator::new("direct = false", "") else { return };
+    if Command::new("script").arg("--version").output().is_err() {
+        return println!("skipped: needs script(1)");
+    }
+    let top = operator.command(&["top"]);
+    let arguments: Vec<_> = top.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+    let script = format!(
+        "stty rows 40 cols 120; stty -a > before; sh -c 'echo $$ > pid; exec {} {}'; echo $? > code; stty -a > after; echo > ended",
+        operator.tool.display(),
+        arguments.join(" ")
+    );
+    let folder = operator.folder.folder.path();
+    let screen = std::fs::File::create(folder.join("screen")).unwrap();
+    let mut terminal = Command::new("script");
+    terminal.args(["-qfec", &script, "/dev/null"]).env("SHELL", "/bin/sh").env("TERM", "xterm").current_dir(folder);
+    let mut terminal = terminal.stdin(Stdio::piped()).stdout(screen).spawn().unwrap();
+    let until = |what: &str, holds: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !holds() {
+            assert!(begun.elapsed() < PATIENCE, "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let read = |file: &str| std::fs::read(folder.join(file)).map(|bytes| text(&bytes)).unwrap_or_default();
+    until("it is shown", &|| read("screen").contains("vm1"));
+    assert!(Command::new("kill").args(["-TERM", read("pid").trim()]).status().unwrap().success());
+    until("it ends", &|| folder.join("ended").exists());
+    assert_eq!((read("code").trim(), read("after")), ("143", read("before")));
+    drop(terminal.stdin.take());
+    terminal.wait().unwrap();
+}
+
+#[test]
 fn a_disk_in_use_is_not_removed_but_by_force_and_gives_its_image_back() {
     let Some(operator) = Operator::new("direct = false", "") else { return };
     let (image, socket) = (operator.image("vm2.raw"), operator.path("vm2.sock"));

@@ -19,4 +19,5 @@ mod power_cut;
 mod retry;
 mod server_folder;
 mod share;
+mod silent_storage;
 mod verifier;

@@ -26,7 +26,7 @@ pub(super) async fn run(
     let mut after = one(&mut client, disk).await?;
     while let Some(left_ns) = after.calibrating_left_ns {
         let left = Duration::from_nanos(left_ns);
-        eprintln!("minerva-ctl: background work of {disk} rests, {} s left", left.as_secs());
+        output::note(&format!("background work of {disk} rests, {} s left", left.as_secs()));
         tokio::time::sleep(PERIOD.min(left.max(Duration::from_millis(200)))).await;
         after = one(&mut client, disk).await?;
     }
@@ -39,9 +39,9 @@ pub(super) async fn run(
         && (after.calibrated_seconds, after.bytes_per_busy_second)
             != (before.calibrated_seconds, before.bytes_per_busy_second);
     if !is_measured {
-        eprintln!(
-            "minerva-ctl: others used {disk} for less than a second without background work: nothing was measured, and plans go on as before"
-        );
+        output::note(&format!(
+            "others used {disk} for less than a second without background work: nothing was measured, and plans go on as before"
+        ));
     }
     Ok(CommandStatus::found_if(!is_measured))
 }

@@ -7,8 +7,10 @@ mod plan;
 mod slots;
 mod space;
 
+use crate::daemon::answered;
 use crate::figures::{long_span, size, table};
 use crate::output::{self, CommandStatus};
+use crate::seen;
 use anyhow::{Context, anyhow};
 use arguments::{Added, BackgroundCommand};
 use minerva_api::client::Operator;
@@ -16,6 +18,13 @@ use minerva_api::v1;
 
 /// Does what is asked; a refusal is a finding.
 pub(crate) async fn run(client: Operator, command: BackgroundCommand, json: bool) -> anyhow::Result<CommandStatus> {
+    // That lasts long, and says how long.
+    let is_calibration = matches!(command, BackgroundCommand::Calibrate { .. });
+    let work = ask(client, command, json);
+    if is_calibration { work.await } else { answered(work).await }
+}
+
+async fn ask(client: Operator, command: BackgroundCommand, json: bool) -> anyhow::Result<CommandStatus> {
     match command {
         BackgroundCommand::Add(added) => add(client, added, json).await,
         BackgroundCommand::List => list(client, json).await,
@@ -32,9 +41,11 @@ async fn add(mut client: Operator, added: Added, json: bool) -> anyhow::Result<C
     let path = std::path::absolute(&added.path).context("failed to make the path absolute")?;
     let path =
         path.to_str().ok_or_else(|| anyhow!("{} is no UTF-8, which the daemon does not take", path.display()))?;
+    let kind = added.kind.unwrap_or_else(|| "command".to_owned());
     let request = v1::AddBackgroundRequest {
         name: added.name,
-        kind: added.kind.unwrap_or_else(|| "command".to_owned()),
+        seen: seen::of_path(&kind, path),
+        kind,
         path: path.to_owned(),
         command: added.command,
         sla_ns: added.sla.map(|sla| u64::try_from(sla.as_nanos()).unwrap_or(u64::MAX)),

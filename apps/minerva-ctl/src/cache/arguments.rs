@@ -64,7 +64,8 @@ pub(crate) enum CacheCommand {
     ///
     /// To the command, and to nobody else, the directory is another, empty one in the pool. What it leaves there is at its place as soon as it
     /// has ended, by links, and moves there when the disk there is quiet. For commands that make files and do not read what is there:
-    /// dumps, builds, results. Needs root, and util-linux. The exit status is the command's.
+    /// dumps, builds, results. Signals are passed on to the command, and what it wrote goes to its place all the same; what a run left
+    /// that was killed goes there before the next. Needs root, and util-linux. The exit status is the command's.
     Run {
         /// Whose files go to the pool; it belongs to the tenant's user
         directory: PathBuf,

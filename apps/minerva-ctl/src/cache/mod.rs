@@ -1,6 +1,7 @@
 //! `minerva-ctl cache`: the pool, its tenants, and files that wait there for migration. It asks `minerva-fs` itself.
 
 mod arguments;
+mod run;
 mod settle;
 mod text;
 mod units;
@@ -9,6 +10,7 @@ pub(crate) use arguments::CacheCommand;
 
 use crate::output::{self, CommandStatus};
 use anyhow::{Context, bail};
+use arguments::PoolArguments;
 use minerva_api::cache::{Answer, DeferredFile, MigrationStatus, Pool, Request, TenantStatus, ask};
 use minerva_config::{load_fs, machine_attach_lines};
 use std::fs::{self, File, OpenOptions};
@@ -44,24 +46,15 @@ pub(crate) fn run(socket: &Path, command: CacheCommand, json: bool) -> anyhow::R
         }
         CacheCommand::Top { once } => service.top(once, json),
         CacheCommand::Explain { file } => service.explain(&file, json),
-        CacheCommand::Drop { id } => {
-            service.ask(&Request::Drop { id })?;
-            Ok(CommandStatus::Well)
-        }
+        CacheCommand::Drop { id } => service.drop_file(id, json),
         CacheCommand::Run { directory, place, command } => {
             service.run(&directory, (place.pool, place.tenant), &command)
         }
-        CacheCommand::Units { file, systemd, write } => units::units(&file, &systemd, write),
+        CacheCommand::Units { file, systemd, write } => units::units(&file, &systemd, write, json),
         CacheCommand::AttachLine { machine, file } => attach_line(&file, &machine, json),
-        CacheCommand::Prepare { directory, name, place } => {
-            let path = service.prepare(&directory, name, (place.pool, place.tenant))?;
-            output::text(&format!("{}\n", path.display()))?;
-            Ok(CommandStatus::Well)
-        }
+        CacheCommand::Prepare { directory, name, place } => service.tell_prepared(&directory, name, place, json),
         CacheCommand::Settle { from, to, as_caller: true } => service.settle(&from, &to),
-        CacheCommand::Settle { from, to, as_caller: false } => {
-            units::settle_as_owner(socket, &from, &to).map(|()| CommandStatus::Well)
-        }
+        CacheCommand::Settle { from, to, as_caller: false } => service.tell_settled(&from, &to, json),
     }
 }
 
@@ -88,6 +81,38 @@ impl Service<'_> {
             output::json(&serde_json::json!({ "lines": lines }))?;
         } else {
             output::text(&(lines.join("\n") + "\n"))?;
+        }
+        Ok(CommandStatus::Well)
+    }
+
+    fn drop_file(&self, id: u64, json: bool) -> anyhow::Result<CommandStatus> {
+        self.ask(&Request::Drop { id })?;
+        if json {
+            output::json(&serde_json::json!({ "id": id, "dropped": true }))?;
+        }
+        Ok(CommandStatus::Well)
+    }
+
+    fn tell_prepared(
+        &self,
+        directory: &Path,
+        name: String,
+        place: PoolArguments,
+        json: bool,
+    ) -> anyhow::Result<CommandStatus> {
+        let path = self.prepare(directory, name, (place.pool, place.tenant))?;
+        if json {
+            output::json(&serde_json::json!({ "path": path.to_string_lossy() }))?;
+        } else {
+            output::text(&format!("{}\n", path.display()))?;
+        }
+        Ok(CommandStatus::Well)
+    }
+
+    fn tell_settled(&self, from: &Path, to: &Path, json: bool) -> anyhow::Result<CommandStatus> {
+        units::settle_as_owner(self.0, from, to)?;
+        if json {
+            output::json(&serde_json::json!({ "from": from.to_string_lossy(), "to": to.to_string_lossy() }))?;
         }
         Ok(CommandStatus::Well)
     }

@@ -2,7 +2,7 @@
 //! files are written as deferred files, which are at their place at once and move there when its disk is quiet.
 
 use super::{Service, UNKNOWN};
-use crate::output::CommandStatus;
+use crate::output::{self, CommandStatus};
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Pool, Request};
 use rustix::fs::{SeekFrom, seek};
@@ -31,7 +31,7 @@ impl Service<'_> {
             let entry = entry.with_context(|| format!("failed to list {}", from.display()))?;
             let (from, to) = (entry.path(), to.join(entry.file_name()));
             if let Err(error) = self.settle_entry(&from, &to, pool, stayed) {
-                eprintln!("minerva-ctl: {} stays in the pool: {error:#}", from.display());
+                output::note(&format!("{} stays in the pool: {error:#}", output::path(&from)));
                 *stayed += 1;
             }
         }

@@ -3,16 +3,15 @@
 
 use super::{Service, UNKNOWN};
 use crate::output::{self, CommandStatus};
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use minerva_api::cache::{Answer, Pool, Request};
 use minerva_config::{PoolUnit, load_fs};
-use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// Our drop-in of a unit.
 const DROP_IN: &str = "50-minerva-pool.conf";
@@ -20,8 +19,6 @@ const DROP_IN: &str = "50-minerva-pool.conf";
 const MARK: &str = "# Written by `minerva-ctl cache units --write` from";
 /// Where this program is in a drop-in.
 const PROGRAM: &str = "/usr/bin/minerva-ctl";
-/// Binds $1 over $2, which only this command and its children see.
-const BIND: &str = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
 
 impl Service<'_> {
     /// The directory of the pool that stands for `directory` of a unit or a command.
@@ -47,35 +44,19 @@ impl Service<'_> {
         settle_as_owner(self.0, &path, directory)?;
         Ok(path)
     }
-
-    /// Runs a command to which a directory of the pool is that directory; what it left there goes to its place when it has ended.
-    pub(super) fn run(
-        &self,
-        directory: &Path,
-        place: (Pool, Option<String>),
-        command: &[OsString],
-    ) -> anyhow::Result<CommandStatus> {
-        let directory = super::canonical(directory)?;
-        let from = self.prepare(&directory, format!("run-{}", std::process::id()), place)?;
-        let mut bound = Command::new("unshare");
-        bound.args(["--mount", "--propagation", "slave", "--", "sh", "-c", BIND, "sh"]).arg(&from).arg(&directory);
-        let status = bound.args(command).status().context("failed to start unshare(1)");
-        let settled = settle_as_owner(self.0, &from, &directory);
-        // Empty by now, unless something could not go.
-        let _ = fs::remove_dir(&from);
-        let (status, ()) = (status?, settled?);
-        Ok(match (status.code(), status.signal()) {
-            (Some(code), _) => CommandStatus::Exited(code),
-            (None, signal) => CommandStatus::Signalled(signal.unwrap_or_default()),
-        })
-    }
 }
 
 /// Puts what lies in a directory of the pool to its place, in the name of who owns that directory: what a user may do with another's
 /// files by a link is no more than what it could do itself.
 pub(super) fn settle_as_owner(socket: &Path, from: &Path, directory: &Path) -> anyhow::Result<()> {
+    let Some(mut settling) = settling(socket, from, directory)? else { return Ok(()) };
+    judge(settling.status().context("failed to start this program again")?, from, directory)
+}
+
+/// The command that does it; none where there is no such directory.
+pub(super) fn settling(socket: &Path, from: &Path, directory: &Path) -> anyhow::Result<Option<Command>> {
     let shown = match fs::symlink_metadata(from) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         shown => shown.with_context(|| format!("failed to look at {}", from.display()))?,
     };
     let own = std::env::current_exe().context("failed to find this program")?;
@@ -84,14 +65,16 @@ pub(super) fn settle_as_owner(socket: &Path, from: &Path, directory: &Path) -> a
     if rustix::process::geteuid().is_root() && shown.uid() != 0 {
         command.gid(shown.gid()).uid(shown.uid());
     }
-    let status = command.status().context("failed to start this program again")?;
-    if !status.success() {
-        bail!(
-            "not everything in {} went to {}; the rest stays there until the next run",
-            from.display(),
-            directory.display()
-        );
-    }
+    Ok(Some(command))
+}
+
+/// What its end says.
+pub(super) fn judge(status: ExitStatus, from: &Path, directory: &Path) -> anyhow::Result<()> {
+    let (from, directory) = (from.display(), directory.display());
+    ensure!(
+        status.success(),
+        "not everything in {from} went to {directory}: `minerva-ctl cache settle {from} {directory}` puts the rest there"
+    );
     Ok(())
 }
 
@@ -102,7 +85,7 @@ struct DropIn {
 }
 
 /// The drop-ins that a file asks for, printed or written.
-pub(super) fn units(file: &Path, systemd: &Path, writes: bool) -> anyhow::Result<CommandStatus> {
+pub(super) fn units(file: &Path, systemd: &Path, writes: bool, json: bool) -> anyhow::Result<CommandStatus> {
     let config = load_fs(file).with_context(|| format!("failed to use {}", file.display()))?;
     let mut wanted: Vec<DropIn> = Vec::new();
     for (tenant, settings) in &config.tenants {
@@ -115,17 +98,25 @@ pub(super) fn units(file: &Path, systemd: &Path, writes: bool) -> anyhow::Result
         }
     }
     if !writes {
-        let shown = wanted.iter().map(|one| {
-            format!("# {}\n{}\n", systemd.join(format!("{}.d", one.unit)).join(DROP_IN).display(), one.text)
-        });
-        output::text(&shown.collect::<String>())?;
+        for DropIn { unit, text } in &wanted {
+            let path = systemd.join(format!("{unit}.d")).join(DROP_IN);
+            if json {
+                output::json(&serde_json::json!({ "unit": unit, "path": path.to_string_lossy(), "text": text }))?;
+            } else {
+                output::text(&format!("# {}\n{text}\n", path.display()))?;
+            }
+        }
         return Ok(CommandStatus::Well);
     }
-    let changed = write_all(&wanted, systemd)?;
+    let (units, changed) = (wanted.len(), write_all(&wanted, systemd)?);
     if changed > 0 {
         let _ = Command::new("systemctl").arg("daemon-reload").status();
     }
-    output::text(&format!("{} units write to the pool; {changed} drop-ins changed\n", wanted.len()))?;
+    if json {
+        output::json(&serde_json::json!({ "units": units, "changed": changed }))?;
+    } else {
+        output::text(&format!("{units} units write to the pool; {changed} drop-ins changed\n"))?;
+    }
     Ok(CommandStatus::Well)
 }
 
@@ -200,7 +191,7 @@ mod tests {
         let (file, systemd) = (folder.path().join("fs.toml"), folder.path().join("systemd"));
         let write = |units: &str| {
             fs::write(&file, format!("[server]\nmount = \"/minerva\"\n[tenants.web]\n{units}\n")).expect("written");
-            super::units(&file, &systemd, true).expect("written");
+            super::units(&file, &systemd, true, false).expect("written");
         };
         write("units = [\"dump.service:/srv/dump\", \"dump.service:/srv/log:temporary\", \"b@1.service:/b\"]");
         let text = fs::read_to_string(systemd.join("dump.service.d").join(DROP_IN)).expect("a drop-in");
@@ -227,6 +218,6 @@ mod tests {
         assert!(!systemd.join("dump.service.d").exists());
         assert!(systemd.join("b@1.service.d").join(DROP_IN).exists());
         assert!(systemd.join("other.service.d").join(DROP_IN).exists());
-        units(&file, &systemd, false).expect("printed");
+        units(&file, &systemd, false, false).expect("printed");
     }
 }

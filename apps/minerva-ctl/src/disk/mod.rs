@@ -8,7 +8,7 @@ mod text;
 mod top;
 
 pub(crate) use arguments::DiskCommand;
-pub(crate) use served::ServedPages;
+pub(crate) use served::{ServedAside, ServedPages};
 
 use crate::output::{self, CommandStatus};
 use crate::place::OperatorFile;
@@ -34,6 +34,7 @@ const NO_DISK: &str = "it serves no disk";
 struct Link {
     socket: PathBuf,
     name: String,
+    patience: Duration,
 }
 
 /// Does it, and says what stands then.
@@ -54,7 +55,7 @@ pub(crate) fn run(
             }
             Ok(CommandStatus::Well)
         }
-        DiskCommand::Top { once } => top::run(|| link.ask(&ControlRequest::List, None), once, json),
+        DiskCommand::Top { once } => top::run(move || link.ask(&ControlRequest::List, None), once, json),
         DiskCommand::Add { name, image, socket, read_only, no_direct, queues, promise, runtime } => {
             if !is_vm_disk_name(&name) {
                 bail!("`{name}` cannot be a disk's name: {VM_DISK_NAME_FORM}");
@@ -137,22 +138,28 @@ impl Link {
                 socket.display()
             );
         }
-        Ok(Self { socket, name: server.to_owned() })
+        Ok(Self { socket, name: server.to_owned(), patience: PATIENCE })
     }
 
     fn ask<T: DeserializeOwned>(&self, request: &ControlRequest, opened: Option<&Opened>) -> anyhow::Result<T> {
         let shown = self.socket.display();
         let descriptors = opened.map(|opened| [opened.image.as_fd(), opened.listener.as_fd()]);
         let descriptors = descriptors.as_ref().map_or(&[][..], |both| &both[..]);
-        let answer = ask_server(&self.socket, request, descriptors, PATIENCE).map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied => {
-                anyhow::anyhow!("{shown} is for root and the members of `server.operator_group`: be one of them")
-            }
-            ErrorKind::ConnectionRefused => {
-                anyhow::anyhow!("the server `{}` has ended; start it: systemctl start minerva-blk", self.name)
-            }
-            _ => anyhow::Error::new(error).context(format!("failed to ask the server at {shown}")),
-        })?;
+        let answer =
+            ask_server(&self.socket, request, descriptors, self.patience).map_err(|error| match error.kind() {
+                ErrorKind::PermissionDenied => {
+                    anyhow::anyhow!("{shown} is for root and the members of `server.operator_group`: be one of them")
+                }
+                ErrorKind::ConnectionRefused => {
+                    anyhow::anyhow!("the server `{}` has ended; start it: systemctl start minerva-blk", self.name)
+                }
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => anyhow::anyhow!(
+                    "the server `{}` did not answer within {} s; its log may say why: journalctl -u minerva-blk",
+                    self.name,
+                    self.patience.as_secs()
+                ),
+                _ => anyhow::Error::new(error).context(format!("failed to ask the server at {shown}")),
+            })?;
         match answer {
             ServerAnswer::Holds(text) => {
                 serde_json::from_str(&text).context("the server is of another release; use its own minerva-ctl")
@@ -200,7 +207,7 @@ fn told(report: &DiskReport, json: bool, what: &str) -> anyhow::Result<()> {
 /// What was done is done; that it will be forgotten is a finding.
 fn kept(result: anyhow::Result<()>) -> CommandStatus {
     if let Err(error) = &result {
-        eprintln!("minerva-ctl: done, but only until the server ends: {error:#}");
+        output::note(&format!("done, but only until the server ends: {error:#}"));
     }
     CommandStatus::found_if(result.is_err())
 }

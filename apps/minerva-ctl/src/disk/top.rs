@@ -2,21 +2,25 @@
 //! terminal shows is a pure function of one or two reports.
 
 use crate::figures::{rate, size, span, table};
+use crate::keys::{Pressed, pressed};
 use crate::output::{self, CommandStatus};
-use anyhow::Context;
+use crate::signals::Signals;
+use anyhow::{Context, bail};
 use minerva_model::{ContractFigures, DiskReport, Nanos, RecentFigures, ServerReport, TagFigures};
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::widgets::Paragraph;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(1);
+/// How often keys and signals are looked for.
+const KEY_PERIOD: Duration = Duration::from_millis(50);
 const HEADER: [&str; 13] = [
     "disk", "on", "IOPS", "moves", "queue", "median", "95 %", "99 %", "99.9 %", "longest", "busy", "of it", "contract",
 ];
 
 /// Shows reports until `q` is pressed, or one. A contract that was missed is a finding.
 pub(crate) fn run(
-    ask: impl Fn() -> anyhow::Result<ServerReport>,
+    ask: impl Fn() -> anyhow::Result<ServerReport> + Send + 'static,
     once: bool,
     json: bool,
 ) -> anyhow::Result<CommandStatus> {
@@ -35,39 +39,52 @@ pub(crate) fn run(
         }
     }
     let first = ask()?;
+    // None ends this program before the terminal is as it was.
+    let mut signals = Signals::catch()?;
     let mut terminal = ratatui::try_init().context("failed to take over the terminal; try --once")?;
-    let result = live(&mut terminal, first, &ask);
+    let result = live(&mut terminal, first, ask, &mut signals);
     ratatui::try_restore().context("failed to give the terminal back")?;
-    result.map(|()| CommandStatus::Well)
+    result
 }
 
 fn live(
     terminal: &mut ratatui::DefaultTerminal,
     first: ServerReport,
-    ask: impl Fn() -> anyhow::Result<ServerReport>,
-) -> anyhow::Result<()> {
+    ask: impl Fn() -> anyhow::Result<ServerReport> + Send + 'static,
+    signals: &mut Signals,
+) -> anyhow::Result<CommandStatus> {
+    let (tell, told) = sync_channel(0);
+    let ask_again = move || {
+        loop {
+            std::thread::sleep(PERIOD);
+            if tell.send(ask()).is_err() {
+                break;
+            }
+        }
+    };
+    // In a thread of its own: a server that hangs does not hold up the keys.
+    std::thread::Builder::new().name("ask".to_owned()).spawn(ask_again).context("failed to start a thread")?;
     let (mut before, mut now) = (None, first);
     loop {
         let text = format!("q quits    {}", page(before.as_ref(), &now));
         terminal
             .draw(|frame| frame.render_widget(Paragraph::new(text.as_str()), frame.area()))
             .context("failed to draw")?;
-        let drawn = Instant::now();
-        while let Some(left) = PERIOD.checked_sub(drawn.elapsed()).filter(|left| !left.is_zero()) {
-            if event::poll(left).context("failed to look for keys")?
-                && is_quit(&event::read().context("failed to read a key")?)
-            {
-                return Ok(());
+        let next = loop {
+            if let Some(came) = signals.came() {
+                return Ok(CommandStatus::Signalled(came.number));
             }
-        }
-        before = Some(std::mem::replace(&mut now, ask()?));
+            if matches!(pressed()?, Pressed::Quit) {
+                return Ok(CommandStatus::Well);
+            }
+            match told.recv_timeout(KEY_PERIOD) {
+                Ok(report) => break report?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => bail!("the thread that asks has ended"),
+            }
+        };
+        before = Some(std::mem::replace(&mut now, next));
     }
-}
-
-fn is_quit(event: &Event) -> bool {
-    let Event::Key(key) = event else { return false };
-    let is_interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-    is_interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
 }
 
 fn is_missed(disk: &DiskReport) -> bool {

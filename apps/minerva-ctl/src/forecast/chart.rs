@@ -38,10 +38,7 @@ pub(super) fn chart(series: &Series) -> String {
     };
     let gap = series.past.saturating_sub(left.len());
     text.push_str(&format!("{:width$}  {left}{:gap$}now {}\n", "", "", crate::moment::show(series.unix_ns)));
-    text.push_str(&format!(
-        "{:width$}  \u{25CF} came   \u{2500} expected   \u{2591} interval: 80 of 100 are within\n",
-        ""
-    ));
+    text.push_str(&format!("{:width$}  \u{25CF} came   \u{2500} expected   \u{2591} {}\n", "", series.interval));
     text
 }
 

@@ -40,7 +40,7 @@ pub(crate) async fn run(
         output::text(&text(&answer, horizon))?;
     }
     if answer.load.is_none() {
-        eprintln!("{}", nothing(&answer));
+        output::say(&nothing(&answer));
     }
     Ok(CommandStatus::found_if(answer.load.is_none()))
 }
@@ -83,7 +83,15 @@ fn drawn(load: &v1::LoadForecast, unix_ns: i64) -> Series {
     });
     let points: Vec<Point> = past.chain(ahead).collect();
     let over = points.iter().filter(|point| point.came.is_some()).count();
-    Series { points, past: over, slice_seconds: together as f64 * load.bin_ns as f64 / 1e9, unix_ns }
+    let minutes = load.bin_ns as f64 / 60e9;
+    Series {
+        points,
+        past: over,
+        slice_seconds: together as f64 * load.bin_ns as f64 / 1e9,
+        unix_ns,
+        // That of their mean is not known: it is narrower, the less errors of bins go together.
+        interval: format!("mean of the intervals of {together} times {minutes} minutes; of these 80 of 100 are within"),
+    }
 }
 
 fn both(bin: &v1::LoadBin, end: fn(v1::Interval) -> f64) -> f64 {
@@ -257,7 +265,7 @@ mod tests {
                       ┤                                                ┊░░░░░░░░░░░░░░░░                    ░░░░░░░░░░░░
                     0 ┤●●●●●●●●●●●●●●●●                    ●●●●●●●●●●●●┊────────────────                    ────────────
                        -1 d 0 h                                        now 1970-01-01 00:00:00
-                       ● came   ─ expected   ░ interval: 80 of 100 are within
+                       ● came   ─ expected   ░ mean of the intervals of 3 times 10 minutes; of these 80 of 100 are within
 
             reads 577.80 GB (500.00 GB to 650.00 GB), writes 192.60 GB (75 % reads), discards 0 B
             busiest hour: 20.0 MB/s from 1970-01-01 17:00:00; quietest: 1.0 MB/s from 1970-01-01 00:00:00

@@ -35,7 +35,7 @@ pub(crate) async fn run(
         output::text(&text(&answer))?;
     }
     if answer.disks.is_empty() {
-        eprintln!("{}", nothing(&answer));
+        output::say(&nothing(&answer));
     }
     Ok(CommandStatus::found_if(answer.disks.is_empty()))
 }

@@ -1,6 +1,6 @@
 //! The same as a page that needs nothing but itself.
 
-use super::series::{Point, Series};
+use super::series::{INTERVAL, Point, Series};
 use super::{heading, nothing, said};
 use crate::figures::{long_span, rate};
 use minerva_api::v1;
@@ -18,7 +18,7 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2em;max-widt
 /// The whole page of a tenant.
 pub(super) fn page(answer: &v1::ForecastResponse) -> String {
     let mut text = head(&format!("Forecast of {}", answer.tenant));
-    text.push_str(&legend(answer.unix_ns));
+    text.push_str(&legend(answer.unix_ns, INTERVAL));
     for disk in &answer.disks {
         // Writing into a string cannot fail; the same holds below.
         let series = Series::new(answer, disk);
@@ -35,7 +35,7 @@ pub(super) fn page(answer: &v1::ForecastResponse) -> String {
 /// A page of one series, with what is said of it.
 pub(super) fn page_of(title: &str, answer: &v1::ForecastResponse, series: &Series, said: &[String]) -> String {
     let list = list(said.iter().cloned());
-    format!("{}{}{}{list}{END}", head(title), legend(answer.unix_ns), plot(series))
+    format!("{}{}{}{list}{END}", head(title), legend(answer.unix_ns, &series.interval), plot(series))
 }
 
 /// A page that says why there is nothing to show.
@@ -53,11 +53,11 @@ fn head(title: &str) -> String {
     )
 }
 
-fn legend(unix_ns: i64) -> String {
+fn legend(unix_ns: i64, interval: &str) -> String {
     format!(
-        "<p>At {}. Solid: what came. Dashed: what was expected when it began, and of what is to come. Shaded: the interval that 80 of \
-         100 are to be within.</p>\n",
-        escaped(&crate::moment::show(unix_ns))
+        "<p>At {}. Solid: what came. Dashed: what was expected when it began, and of what is to come. Shaded: {}.</p>\n",
+        escaped(&crate::moment::show(unix_ns)),
+        escaped(interval)
     )
 }
 

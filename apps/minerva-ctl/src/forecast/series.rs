@@ -20,7 +20,12 @@ pub(super) struct Series {
     pub(super) slice_seconds: f64,
     /// When the last of those ended, for people.
     pub(super) unix_ns: i64,
+    /// What is drawn as the interval, for people.
+    pub(super) interval: String,
 }
+
+/// What the intervals of slices are.
+pub(super) const INTERVAL: &str = "interval: 80 of 100 are within";
 
 impl Series {
     pub(super) fn new(answer: &v1::ForecastResponse, disk: &v1::DiskForecast) -> Self {
@@ -43,6 +48,7 @@ impl Series {
             // Slices shorter than a second are forecast by the second; what is behind is drawn slice by slice all the same.
             slice_seconds: answer.slice_ns as f64 / 1e9,
             unix_ns: answer.unix_ns,
+            interval: INTERVAL.to_owned(),
         }
     }
 

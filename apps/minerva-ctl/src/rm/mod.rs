@@ -55,7 +55,7 @@ pub(crate) async fn run(file: &OperatorFile, socket: &Path, wish: Wish, json: bo
             }
         };
         let outcome = match &mut planned {
-            Some(planned) => match planned.delete(path, &mut signals, json).await? {
+            Some(planned) => match planned.delete(path, deletion.seen(), &mut signals, json).await? {
                 Ok(outcome) => outcome,
                 Err(why) => {
                     let shown = output::path(path);
@@ -119,7 +119,7 @@ impl ByTime<'_> {
 
 /// The level of this process's tenant while it deletes; without a server, or if it refuses, there is none.
 async fn step_back(file: &OperatorFile) -> Option<Held> {
-    let warn = |reason: String| eprintln!("minerva-ctl: {reason}; deletes at its pace without stepping back");
+    let warn = |reason: String| output::note(&format!("{reason}; deletes at its pace without stepping back"));
     let client = match tenant::connect(file).await {
         Ok(client) => client,
         Err(error) => {

@@ -2,11 +2,14 @@
 //! the end. What has begun outlives this program only if it is killed.
 
 use super::Outcome;
+use crate::daemon::{answered, soon};
 use crate::output;
-use crate::signals::Signals;
+use crate::seen;
+use crate::signals::{Came, Signals};
 use anyhow::Context;
 use minerva_api::client::{self, Operator};
 use minerva_api::v1;
+use minerva_linux_background::Seen;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,11 +30,12 @@ impl Planned {
         Ok(Self { client: client::connect(socket).await?, sla, count: 0 })
     }
 
-    /// Deletes what is at a path and waits for the end; says now and then how far it is.
+    /// Deletes what was found at a path and waits for the end; says now and then how far it is.
     /// `Err` holds why the daemon does not take it.
     pub(super) async fn delete(
         &mut self,
         path: &Path,
+        found: Seen,
         signals: &mut Signals,
         json: bool,
     ) -> anyhow::Result<Result<Outcome, String>> {
@@ -46,10 +50,17 @@ impl Planned {
             kind: "delete".to_owned(),
             path: at.to_owned(),
             sla_ns: Some(u64::try_from(self.sla.as_nanos()).unwrap_or(u64::MAX)),
+            seen: Some(seen::message(found)),
             ..v1::AddBackgroundRequest::default()
         };
-        if let Err(status) = self.client.add_background(request).await {
-            return Ok(Err(status.message().to_owned()));
+        match self.add(request, signals).await {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => return Ok(Err(why)),
+            Err(came) => {
+                // It may take it when it goes on.
+                self.forget(name).await;
+                return Ok(Ok(Outcome::Interrupted(came.number)));
+            }
         }
         let ended = tokio::select! {
             ended = until_end(&mut self.client, &name, path) => Ok(ended),
@@ -70,18 +81,37 @@ impl Planned {
         }))
     }
 
+    /// Has the daemon take it, or say why it does not; `Err` is a signal that came before it had answered.
+    async fn add(
+        &mut self,
+        request: v1::AddBackgroundRequest,
+        signals: &mut Signals,
+    ) -> Result<Result<(), String>, Came> {
+        tokio::select! {
+            added = answered(self.client.add_background(request)) => Ok(match added {
+                Ok(_) => Ok(()),
+                Err(status) => Err(status.message().to_owned()),
+            }),
+            came = signals.next() => Err(came),
+        }
+    }
+
     async fn forget(&mut self, name: String) {
         let request = v1::ChangeBackgroundRequest { name: name.clone(), change: v1::BackgroundChange::Remove.into() };
-        if let Err(status) = self.client.change_background(request).await {
-            let why = status.message();
-            eprintln!("minerva-ctl: {name} stays in the list ({why}); minerva-ctl background remove {name} ends it");
-        }
+        let why = match soon(self.client.change_background(request)).await {
+            Some(Ok(_)) => return,
+            Some(Err(status)) => status.message().to_owned(),
+            None => "the daemon does not answer".to_owned(),
+        };
+        output::note(&format!("{name} may stay in the list ({why}); minerva-ctl background remove {name} ends it"));
     }
 }
 
-/// How far a queue is; nothing if there is none of that name.
+/// How far a queue is; nothing if there is none of that name. A daemon that does not answer is as one that is away.
 async fn queue(client: &mut Operator, name: &str) -> Result<Option<v1::BackgroundQueue>, tonic::Status> {
-    let answer = client.background(v1::BackgroundRequest::default()).await?.into_inner();
+    let unanswered = || Err(tonic::Status::deadline_exceeded("the daemon does not answer"));
+    let answer =
+        soon(client.background(v1::BackgroundRequest::default())).await.unwrap_or_else(unanswered)?.into_inner();
     Ok(answer.queues.into_iter().find(|queue| queue.name == name))
 }
 
@@ -100,7 +130,7 @@ async fn until_end(client: &mut Operator, name: &str, path: &Path) -> v1::Backgr
                 let message = "somebody removed it from the list".to_owned();
                 return v1::BackgroundQueue { state: "failed".to_owned(), message, ..last };
             }
-            Err(_) => "the daemon is away, it goes on when that is back".to_owned(),
+            Err(_) => "the daemon is away or does not answer; it goes on when that is back".to_owned(),
         };
         if told.elapsed() >= TELL_PERIOD {
             told = Instant::now();

@@ -47,7 +47,7 @@ fn the_probe_leaves_nothing_behind() {
     if left.parent().is_some_and(|root| root.join("cgroup.procs").exists()) {
         fs::create_dir_all(left.join("reader-800")).expect("a group");
     }
-    fs::create_dir_all(directory.join("minerva-probe-4194305")).expect("a directory");
+    fs::create_dir_all(directory.join("run/minerva-probe-4194305")).expect("a directory");
     kill_a_probe(directory, name);
     // The disk lies in memory: on a busy machine the readers wait for processors for a whole second, and weights have nothing to divide.
     let by_weight = || {
@@ -71,7 +71,7 @@ fn the_probe_leaves_nothing_behind() {
         assert_eq!((&line["knob"], &line["bites"]), (&"cap".into(), &true.into()), "{line}");
         assert!(line["got_ratio"].as_f64() > Some(2.4), "{line}");
     }
-    for at in ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup", directory.to_str().expect("a path")] {
+    for at in ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup", directory.join("run").to_str().expect("a path")] {
         let left = fs::read_dir(at).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let is_ended = |name: &str| !Path::new("/proc").join(name).exists();
         // Other tests probe at the same time.

@@ -176,3 +176,33 @@ fn rm_follows_the_gaps_by_the_daemons_plan_and_leaves_the_rest_when_it_is_interr
         assert!(output.status.success() && !memory.path().join("big").exists());
     });
 }
+
+/// As a service with `PrivateTmp=yes` or a container that has the daemon's socket.
+#[test]
+fn who_has_mounts_of_its_own_deletes_its_own_tree_and_not_the_one_of_that_name_that_the_daemon_sees() {
+    let directory = place("minerva");
+    with_loop_under_bfq(directory.path(), "rm-unshared", |disk| {
+        let Some(mut scene) = Scene::new(disk) else { return };
+        scene.stop_reading();
+        let tree = scene.tree();
+        let script = "set -e; mount -t tmpfs tmpfs \"$2\"; mkdir \"$3\"; echo mine > \"$3/file\"
+            tool=$0 config=$1 tree=$3
+            if \"$tool\" --config \"$config\" background add --name own --kind delete --path \"$tree\"; then exit 90; fi
+            \"$tool\" --config \"$config\" rm -r \"$tree\"
+            test ! -e \"$tree\"";
+        let mut unshared = Command::new("unshare");
+        unshared.args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_minerva-ctl")]);
+        unshared.arg(scene.directory.path().join("minerva.toml")).arg(&scene.mounted).arg(&tree);
+        let output = unshared.output().expect("unshare");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert_eq!(said.matches("the daemon finds another at").count(), 2, "{said}");
+        assert!(said.contains("not by the plan"), "{said}");
+        assert!((0..200).all(|file| tree.join(file.to_string()).exists()), "the host's tree is whole");
+        assert_eq!(scene.listed(), "");
+        // Whoever sees what the daemon does has it done by the plan.
+        let output = scene.rm(&tree).wait_with_output().expect("an end");
+        assert!(output.status.success() && !text(&output.stderr).contains("not by"), "{}", text(&output.stderr));
+        assert!(!tree.exists());
+    });
+}

@@ -5,6 +5,7 @@ use minerva_linux_actuate::{InstanceLock, Writer, WriterSettings};
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget, KnobWrite, Outcome, WriteId};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -89,17 +90,23 @@ fn after_a_broken_file_nothing_found_is_a_finding() {
 
 /// The tool with this folder as `/etc`, where no daemon ever was; none, having said why, where nothing can be mounted.
 fn alone(etc: &Path, arguments: &[&str]) -> Option<Output> {
-    let script = "mount --bind . /etc && mount -t tmpfs minerva-test /run && exec \"$0\" \"$@\"";
-    let run = |arguments: &[&str]| {
+    alone_after(etc, ":", arguments)
+}
+
+/// The same after a shell in that folder prepared what was there before.
+fn alone_after(etc: &Path, prepare: &str, arguments: &[&str]) -> Option<Output> {
+    let run = |prepare: &str, arguments: &[&str]| {
+        let script =
+            format!("mount --bind . /etc && mount -t tmpfs minerva-test /run && {prepare} && exec \"$0\" \"$@\"");
         let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_minerva-ctl")]).args(arguments);
+        command.args(["--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_minerva-ctl")]).args(arguments);
         command.current_dir(etc).output().ok()
     };
-    if run(&["generate", "/run/out"]).is_none_or(|output| output.status.code() != Some(0)) {
+    if run(":", &["generate", "/run/out"]).is_none_or(|output| output.status.code() != Some(0)) {
         eprintln!("skipped: needs root, and to mount");
         return None;
     }
-    run(arguments)
+    run(prepare, arguments)
 }
 
 #[test]
@@ -115,6 +122,30 @@ fn drop_ins_hold_where_the_default_file_is_absent() {
     fs::write(&own, "[daemon]\nruntime_dri = \"/run/minerva-test-other\"\n").expect("a file");
     let output = alone(directory.path(), &["config", "check"]).expect("the tool");
     assert!(output.status.code() == Some(1) && text(&output.stdout).contains("own.toml:2"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn what_a_daemon_holds_that_began_before_the_file_said_other_places_is_found() {
+    let directory = place("minerva");
+    fs::create_dir(directory.path().join("minerva")).expect("a directory");
+    let settings = "[daemon]\nruntime_dir = \"/run/other\"\nsocket = \"/run/other/socket\"\n";
+    fs::write(directory.path().join("minerva/minerva.toml"), settings).expect("a file");
+    let Some(output) = alone(directory.path(), &["status"]) else { return };
+    assert_says(&output, 2, "no daemon at /run/other/socket: is minervad running?");
+    assert_says(&output, 2, "listens at the former place, /run/minerva/minervad.sock by default");
+    // It hangs up on everybody: whom it asks the tool says itself.
+    let listens = UnixListener::bind(directory.path().join("listens")).expect("a socket");
+    std::thread::spawn(move || listens.incoming().for_each(drop));
+    let script =
+        "mkdir /run/minerva && touch /run/minerva/minervad.sock && mount --bind listens /run/minerva/minervad.sock";
+    let output = alone_after(directory.path(), script, &["status"]).expect("the tool");
+    assert_says(&output, 2, "nobody listens at /run/other/socket: asking the daemon at /run/minerva/minervad.sock");
+    let Some((held, _lock)) = Held::new(&directory.path().join("run")) else { return };
+    assert_eq!(held.weight(), "300");
+    let script = "mkdir -m 755 /run/minerva && cp -a run/undo.journal /run/minerva";
+    let output = alone_after(directory.path(), script, &["restore"]).expect("the tool");
+    assert_says(&output, 0, "no journal in /run/other, but one in /run/minerva");
+    assert_eq!(held.weight(), "100");
 }
 
 #[test]
@@ -162,6 +193,8 @@ fn what_is_not_there_is_named() {
 fn each_answer_is_json_where_that_is_asked_for() {
     let directory = place("minerva");
     fs::write(directory.path().join("good.toml"), "mode = \"shadow\"\n").expect("a file");
+    let units = "[server]\nmount = \"/minerva\"\n[tenants.web]\nunits = [\"dump.service:/srv/dump\"]\n";
+    fs::write(directory.path().join("fs.toml"), units).expect("a file");
     let none = "--socket=/nonexistent/socket";
     // The arguments, the exit status, and a field of the last line.
     let table: &[(&[&str], i32, &str)] = &[
@@ -173,14 +206,18 @@ fn each_answer_is_json_where_that_is_asked_for() {
         (&[none, "reload"], 2, "error"),
         (&[none, "attach", "4294967"], 2, "error"),
         (&[none, "run", "--name", "..", "--", "true"], 2, "error"),
-        (&[none, "run", "--job", "", "--", "true"], 2, "error"),
-        (&[none, "run", "--job", "a\nb", "--", "true"], 2, "error"),
+        (&[none, "run", "--job", "", "--", "touch", "ran"], 2, "error"),
+        (&[none, "run", "--job", "a\nb", "--", "touch", "ran"], 2, "error"),
         (&["doctor", "--device", "nosuch"], 2, "error"),
         (&["restore"], 0, "knobs"),
         (&["replay", "absent"], 2, "error"),
         (&["config", "check", "good.toml"], 0, "good"),
         (&["config", "check", "absent.toml"], 2, "error"),
         (&["config", "default"], 0, "default"),
+        (&["cache", "--server", "nowhere", "drop", "7"], 2, "error"),
+        (&["cache", "--server", "nowhere", "prepare", "--name", "x", "."], 2, "error"),
+        (&["cache", "units", "--file", "fs.toml", "--systemd", "systemd"], 0, "text"),
+        (&["cache", "units", "--file", "fs.toml", "--systemd", "systemd", "--write"], 0, "changed"),
         (&["priority", "low"], 2, "error"),
         (&["credits"], 2, "error"),
         (&["boost", "30s"], 2, "error"),
@@ -202,7 +239,7 @@ fn each_answer_is_json_where_that_is_asked_for() {
     assert!(
         kinds.into_iter().all(|kind| ["disk", "mount", "slice", "tag-levels", "tags-seen"].contains(&kind.as_str()))
     );
-    assert!(!directory.path().join("tape").exists());
+    assert!(["tape", "ran"].iter().all(|name| !directory.path().join(name).exists()));
 }
 
 #[test]
@@ -225,8 +262,8 @@ fn without_root_the_message_says_so() {
         return;
     }
     assert_says(&nobody(&["restore"]).expect("the tool"), 2, "failed to restore; be root: open ");
-    for command in [&["attach", "4"][..], &["run", "--", "true"]] {
-        assert_says(&nobody(command).expect("the tool"), 2, "no daemon runs, and without it this needs root: ");
+    for (command, code) in [(&["attach", "4"][..], 2), (&["run", "--", "sh", "-c", "exit 7"], 7)] {
+        assert_says(&nobody(command).expect("the tool"), code, "no daemon runs, and without it this needs root: ");
     }
     with_loop_under_bfq(directory.path(), "nobody", |name| {
         let probe = nobody(&["doctor", "--device", name, "--probe", "--seconds", "1s"]).expect("the tool");
@@ -244,7 +281,7 @@ fn a_probe_that_is_interrupted_leaves_nothing() {
             command.args(["doctor", "--device", name, "--probe", "--seconds", "600"]).stdout(Stdio::null());
             let mut probe = command.spawn().expect("the tool");
             let name = format!("minerva-probe-{}", probe.id());
-            let (group, runtime_dir) = (Path::new(BLKIO).join(&name), directory.path().join(&name));
+            let (group, runtime_dir) = (Path::new(BLKIO).join(&name), directory.path().join("run").join(&name));
             let readers = || fs::read_to_string(group.join("reader-100/cgroup.procs")).unwrap_or_default();
             until("both read", || !readers().is_empty());
             send(&probe, signal);
@@ -258,7 +295,7 @@ fn a_probe_that_is_interrupted_leaves_nothing() {
 fn what_a_killed_probe_left_is_removed_by_a_restore() {
     let directory = place("minerva");
     // No process has a number above the kernel's greatest.
-    let left = directory.path().join("minerva-probe-4194306");
+    let left = directory.path().join("run/minerva-probe-4194306");
     fs::create_dir_all(&left).expect("a directory");
     let group = Path::new(BLKIO).join("minerva-probe-4194306");
     let has_group =
@@ -266,6 +303,11 @@ fn what_a_killed_probe_left_is_removed_by_a_restore() {
     let restore = tool(directory.path(), &["restore"]);
     assert_says(&restore, 0, "minerva-probe-4194306 of a killed probe");
     assert!(!left.exists() && (!has_group || !group.exists()));
+    // What cannot be put back is said, and no word that nothing is held.
+    fs::create_dir_all(&left).and_then(|()| fs::write(left.join("undo.journal"), "broken\n")).expect("a journal");
+    let restore = tool(directory.path(), &["restore"]);
+    assert_says(&restore, 1, "not all could be put back of the killed probe of");
+    assert!(!text(&restore.stderr).contains("nothing to restore"), "{}", text(&restore.stderr));
 }
 
 fn send(child: &Child, signal: &str) {

@@ -5,7 +5,7 @@ use crate::clock::{boottime, unix_ns};
 use crate::slice_loop::Driver;
 use crate::tenants::claims::{Claims, End, PersistentClaim, Set};
 use crate::tenants::pending::Committing;
-use crate::tenants::schedule::TimeTable;
+use crate::tenants::schedule::{TimeTable, check_spans};
 use minerva_api::v1;
 use minerva_model::{Event, Level, RefusalKind, Tenant, TenantId, Wish};
 use minerva_store::{AnswerKind, Schedule, Span, StoredClaim};
@@ -42,7 +42,8 @@ impl Driver {
         time_zone: String,
         answer: Answer<Level>,
     ) -> bool {
-        let spans = entries.iter().map(span).collect::<Result<Vec<_>, _>>();
+        let spans = self.check_spans(tenant, entries.len());
+        let spans = spans.and_then(|()| entries.iter().map(span).collect::<Result<Vec<_>, _>>());
         let table = spans.and_then(|spans| {
             let table = TimeTable::new(Schedule { time_zone, spans });
             table.map_err(|message| Refusal::new(RefusalKind::OutOfRange, message))
@@ -60,6 +61,16 @@ impl Driver {
                 false
             }
         }
+    }
+
+    /// Each span costs when a schedule is looked up, and whoever may make groups has any number of tenants.
+    fn check_spans(&self, tenant: TenantId, count: usize) -> Result<(), Refusal> {
+        let account = |tenant: &TenantId| self.tenants.get(tenant).map(Tenant::history_key);
+        let own = account(&tenant);
+        let scheduled = self.parts.claims.iter().filter_map(|(other, claims)| Some((other, claims.table()?)));
+        let others = scheduled.filter(|(other, _)| **other != tenant && account(other) == own);
+        check_spans(others.map(|(_, table)| table), count)
+            .map_err(|message| Refusal::new(RefusalKind::TooMany, message))
     }
 
     /// Puts in force what a tenant set and scheduled, and answers when it is kept.

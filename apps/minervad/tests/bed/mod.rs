@@ -21,6 +21,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 pub(crate) const SLOWNESS: &str = "MINERVA_TEST_SLOWNESS";
 static BEDS: AtomicU32 = AtomicU32::new(0);
 
+/// The seed of what a test draws: a figure's, or one of its own. The test prints it.
+pub(crate) fn drawn_seed() -> u64 {
+    let given = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
+    given.unwrap_or_else(|| fastrand::u64(..))
+}
+
 /// Polls until it holds.
 pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
     until_or_tell(what, holds, String::new);

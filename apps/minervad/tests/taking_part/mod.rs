@@ -13,7 +13,7 @@ mod together;
 
 use crate::ENFORCE;
 use crate::bed::replay::replayed;
-use crate::bed::{Bed, Daemon, until};
+use crate::bed::{Bed, Daemon, drawn_seed, until};
 use crate::listeners::{Client, Relay, at, describe};
 use minerva_api::v1;
 use minerva_model::{EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId};
@@ -173,10 +173,12 @@ fn no_purchase_is_lost_or_doubled_by_kills_at_any_moment() {
     bed.write_config(&format!("{ENFORCE}\n[participation]\nrequests_per_second = 1000000\nburst = 1000000"));
     let mut daemon = bed.start();
     let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
-    let (mut random, mut number, mut answered) = (0x9e37_79b9_7f4a_7c15u64, 0, Vec::new());
+    let seed = drawn_seed();
+    println!("kills with seed {seed}");
+    let (mut drawn, mut number, mut answered) = (fastrand::Rng::with_seed(seed), 0, Vec::new());
     let mut interrupted_starts = 0;
     for _ in 0..kills {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let random = drawn.u64(..);
         let (purchases, moment) = (random >> 61, (random >> 40) % 2_000_000);
         let pid = daemon.child.id();
         at(&relay.socket, async |mut client| {

@@ -18,6 +18,9 @@ pub(super) struct Running {
     /// In so many slices in a row up to now.
     #[serde(default)]
     pub(super) led_slices: u32,
+    /// How long it was held back since it last went first or was alone. A rest neither adds to it nor ends it.
+    #[serde(default)]
+    pub(super) waited: Nanos,
 }
 
 /// What stands decided for a job.

@@ -28,7 +28,28 @@ impl Rule {
             past_bytes: self.named.past(tenant) as f64,
             bytes_per_second: running.bytes_per_second_max,
             age_seconds: now.since(running.since).as_secs_f64(),
+            waited_seconds: self.waited(running, now).as_secs_f64(),
             rests: running.last_used < now && now.since(running.last_used) > self.turn_comes_within(device, tenant),
+        }
+    }
+
+    /// What makes a job come sooner: how long it was held back, and not how old it is.
+    fn waited(&self, running: &Running, now: Nanos) -> Nanos {
+        if self.settings.waiting_ages { running.waited } else { now.since(running.since) }
+    }
+
+    /// Takes into account who waits on a disk in the slice that follows, which is taken to be as long as the last; `present` are the jobs
+    /// there. Where nobody is held back although several are there, all stays as it is: that is tried now and then.
+    pub(super) fn note_waiting(&mut self, device: DeviceId, slice: Nanos, present: &[(TenantId, Job)]) {
+        for (tenant, _) in present {
+            let is_ahead = self.places.get(&(device, *tenant)).map(QueuePosition::is_ahead);
+            let Some(running) = self.running.get_mut(&(device, *tenant)) else { continue };
+            match is_ahead {
+                Some(false) => running.waited += slice,
+                Some(true) => running.waited = Nanos::ZERO,
+                None if present.len() < 2 => running.waited = Nanos::ZERO,
+                None => {}
+            }
         }
     }
 

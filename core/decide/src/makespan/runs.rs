@@ -25,21 +25,34 @@ pub(super) struct OfName {
     pub(super) count: u32,
     #[serde(default)]
     bursts: BurstsOfRuns,
+    /// The greater, the later its last run ended.
+    #[serde(default)]
+    seen: u64,
 }
 
 impl Runs {
     /// A run of a name has moved so much, in these phases, if they are known.
     pub(super) fn learn(&mut self, name: &str, bytes: f64, phases: &[JobPhase]) {
+        let seen = self.0.values().map(|runs| runs.seen).max().map_or(0, |latest| latest.saturating_add(1));
         if self.0.len() >= NAMES_MAX && !self.0.contains_key(name) {
-            self.0.pop_first();
+            self.forget_oldest();
         }
         let first = OfName { mean_bytes: bytes, spread_bytes: bytes / 2.0, ..OfName::default() };
         let runs = self.0.entry(name.to_owned()).or_insert(first);
         runs.count = runs.count.saturating_add(1);
+        runs.seen = seen;
         let error = bytes - runs.mean_bytes;
         runs.mean_bytes += RUN_WEIGHT * error;
         runs.spread_bytes += RUN_WEIGHT * (error.abs() - runs.spread_bytes);
         runs.bursts.learn(phases);
+    }
+
+    /// Forgets the name that has not run for the longest time.
+    fn forget_oldest(&mut self) {
+        let oldest = self.0.iter().min_by_key(|(_, runs)| runs.seen).map(|(name, _)| name.clone());
+        if let Some(name) = oldest {
+            self.0.remove(&name);
+        }
     }
 
     /// Bursts of the runs of a name.
@@ -56,5 +69,26 @@ impl Runs {
     /// Name by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &OfName)> {
         self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAMES_MAX, Runs};
+
+    #[test]
+    fn who_runs_now_and_then_is_known_whatever_many_other_names_run_in_between() {
+        let mut runs = Runs::default();
+        runs.learn("a", 7.0, &[]);
+        runs.learn("b", 7.0, &[]);
+        for number in 0..2_000 {
+            runs.learn(&format!("z{number}"), 1.0, &[]);
+            if number % 500 == 0 {
+                runs.learn("a", 7.0, &[]);
+            }
+        }
+        assert_eq!(runs.bytes("a").map(|(bytes, _)| bytes), Some(7.0));
+        assert_eq!((runs.bytes("b"), runs.bytes("z0"), runs.iter().count()), (None, None, NAMES_MAX));
+        assert!(runs.bytes("z1999").is_some());
     }
 }

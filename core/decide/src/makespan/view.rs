@@ -33,8 +33,12 @@ impl Rule {
     ) -> Option<JobView> {
         let job = self.job(tenant)?.clone();
         let on_disk = |(device, running): &(DeviceId, &Running)| {
-            let remaining = self.known(tenant, *device, running, now, outlook).remaining();
             let position = self.places.get(&(*device, tenant));
+            // As its place was found, and its reason says: one that never went first is reckoned with the rate of the fastest there.
+            let remaining = position.map_or_else(
+                || self.known(tenant, *device, running, now, outlook).remaining(),
+                |position| position.remaining,
+            );
             let rests = now.since(running.last_used) > RESTING;
             let reason = match position {
                 Some(position) => self.explain((*device, tenant), position),

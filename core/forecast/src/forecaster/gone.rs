@@ -1,9 +1,15 @@
-//! What becomes of the state of tenants and disks that are no more.
+//! What becomes of the state of tenants and disks that are no more, and of what else is over.
 
 use super::{Forecaster, Key};
 use minerva_model::{DeviceId, TenantId};
 
 impl Forecaster {
+    /// A session without bytes and a rate that has shifted leave nothing behind, and what sessions are worth is told of each account by its
+    /// own. In earlier versions it was not so.
+    pub fn set_only_its_own(&mut self, only_its_own: bool) {
+        self.sessions.only_its_own = only_its_own;
+    }
+
     /// The tenant is gone: its sessions are over, and nothing of it is kept but what they taught.
     pub fn tenant_gone(&mut self, id: TenantId) {
         const FIRST: DeviceId = DeviceId { major: 0, minor: 0 };

@@ -3,14 +3,15 @@
 use super::families::{Families, Family};
 use crate::codec::{Damaged, Reader, Writer};
 use crate::host::{Learner, LearnerSettings};
-use crate::online::{IntervalMeter, NAIVE, OrderMeter, SkillMeter};
+use crate::online::{Account, IntervalMeter, NAIVE, OrderMeter, Orders, SkillMeter};
 use crate::tenant::{Cutter, Reading, Row, SessionClass};
 use serde::{Deserialize, Serialize};
 
 /// Moments of a session that are learnt from: after 1, 2, 4, ... slices.
 const MOMENTS: usize = 12;
-/// As a file: before the fourth it was that of the learner alone.
-const VERSION: u16 = 4;
+/// As a file: before the fourth it was that of the learner alone, and before the fifth accounts were not told apart.
+const VERSION: u16 = 5;
+const VERSION_OF_ALL: u16 = 4;
 /// An agent is believed once so many of its sessions ended and its declarations were off by less than this factor's logarithm.
 const PROVED_SESSIONS: u32 = 3;
 const PROVED_ERROR: f64 = 0.7;
@@ -44,6 +45,9 @@ pub(super) struct Sessions {
     skill: SkillMeter,
     #[serde(default)]
     ordering: OrderMeter,
+    /// The same of each account by its own, in place of that.
+    #[serde(default)]
+    orders: Orders,
     interval: IntervalMeter,
     /// The last session of a tenant's like is taken in place of what the model says (see [`super::Forecaster::set_sessions_by_last`]).
     #[serde(default)]
@@ -51,12 +55,17 @@ pub(super) struct Sessions {
     /// See [`super::Forecaster::set_declared_at_beginning`].
     #[serde(default)]
     pub(super) declared_at_beginning: bool,
+    /// See [`super::Forecaster::set_only_its_own`].
+    #[serde(default)]
+    pub(super) only_its_own: bool,
 }
 
 /// The session of one tenant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Session {
     pub(super) cutter: Cutter,
+    #[serde(default)]
+    account: Account,
     slices: u32,
     /// Rows and what had been transferred by then, at the moments.
     moments: Vec<(Row, f64)>,
@@ -79,9 +88,11 @@ impl Sessions {
             learner: Learner::new(settings),
             skill: SkillMeter::default(),
             ordering: OrderMeter::default(),
+            orders: Orders::default(),
             interval: IntervalMeter::new(0.8),
             by_last: false,
             declared_at_beginning: true,
+            only_its_own: true,
         }
     }
 
@@ -89,19 +100,43 @@ impl Sessions {
     pub(super) fn encode(&self, kind: u16) -> Option<Vec<u8>> {
         let mut writer = Writer::default();
         self.learner.write(&mut writer)?;
+        if self.only_its_own {
+            self.orders.write(&mut writer);
+            return Some(writer.seal(kind, VERSION));
+        }
         self.ordering.write(&mut writer);
-        Some(writer.seal(kind, VERSION))
+        Some(writer.seal(kind, VERSION_OF_ALL))
     }
 
     /// Takes over what was kept; bytes that are damaged change nothing.
     pub(super) fn decode(&mut self, bytes: &[u8], kind: u16) -> Result<(), Damaged> {
-        let Ok(mut reader) = Reader::open(bytes, kind, VERSION) else { return self.learner.decode(bytes, kind) };
+        if let Ok(mut reader) = Reader::open(bytes, kind, VERSION) {
+            let kept = self.learner.read(&mut reader)?;
+            let orders = Orders::read(&mut reader)?;
+            reader.end()?;
+            self.learner.adopt(kept);
+            self.orders = orders;
+            return Ok(());
+        }
+        // Whose merit what was earned then is, nobody knows: where accounts are told apart it begins anew.
+        let Ok(mut reader) = Reader::open(bytes, kind, VERSION_OF_ALL) else { return self.learner.decode(bytes, kind) };
         let kept = self.learner.read(&mut reader)?;
         let ordering = OrderMeter::read(&mut reader)?;
         reader.end()?;
         self.learner.adopt(kept);
         self.ordering = ordering;
         Ok(())
+    }
+
+    /// A slice has ended: what follows from the sessions that did.
+    pub(super) fn settle(&mut self) {
+        if self.only_its_own {
+            self.orders.settle();
+        }
+    }
+
+    fn ordering(&self, account: Account) -> f64 {
+        if self.only_its_own { self.orders.earned(account) } else { self.ordering.earned() }
     }
 
     /// A session ended with `total` bytes: how far what its agent declared was off.
@@ -133,7 +168,11 @@ impl Sessions {
             // What was said before there was a model is no merit of it, nor a fault.
             if session.is_by_model {
                 self.skill.observe(forecast, &naive, total_log);
-                self.ordering.observe(forecast, total_log);
+                if self.only_its_own {
+                    self.orders.observe(session.account, forecast, total_log);
+                } else {
+                    self.ordering.observe(forecast, total_log);
+                }
                 self.interval.observe(libm::expm1(forecast), total);
             }
         }
@@ -144,6 +183,19 @@ impl Sessions {
 }
 
 impl Session {
+    /// One that begins with a reading, if it begins one.
+    pub(super) fn beginning(reading: &Reading) -> Self {
+        let mut session = Self { account: reading.account, ..Self::default() };
+        session.cutter.observe(reading);
+        session
+    }
+
+    /// What is left of a session that came to nothing: it would be taken for the beginning of the next.
+    fn begin_anew(&mut self) {
+        self.moments.clear();
+        (self.first, self.declared_log, self.first_word, self.slices) = (None, None, None, 0);
+    }
+
     /// Takes a slice; what its tenant declares is left out of the answer unless it has proved right.
     pub(super) fn observe(
         &mut self,
@@ -152,9 +204,16 @@ impl Session {
         sessions: &mut Sessions,
         families: &mut Families,
     ) -> Reading {
-        if let Some(total) = self.cutter.observe(reading) {
-            sessions.learn(self, family, total, families);
-            self.slices = 0;
+        if reading.account != 0 {
+            self.account = reading.account;
+        }
+        match self.cutter.observe(reading) {
+            Some(total) if total > 0.0 => {
+                sessions.learn(self, family, total, families);
+                self.slices = 0;
+            }
+            Some(_) if sessions.only_its_own => self.begin_anew(),
+            _ => {}
         }
         if let Some(declared) = reading.declared_bytes.filter(|declared| declared.is_finite() && *declared >= 0.0) {
             self.declared_log = Some(libm::log1p(declared));
@@ -233,7 +292,87 @@ impl Session {
             high_bytes: interval.map_or(remaining, |interval| left(interval.high).max(remaining)),
             is_naive,
             skill: if is_outgrown { 0.0 } else { sessions.skill.told() },
-            ordering: if is_outgrown { 0.0 } else { sessions.ordering.earned() },
+            ordering: if is_outgrown { 0.0 } else { sessions.ordering(self.account) },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Session, Sessions};
+    use crate::forecaster::families::Families;
+    use crate::host::LearnerSettings;
+    use crate::tenant::{Reading, Row, Usage};
+
+    const FAMILY: u64 = 7;
+
+    /// A tenant with what all of the host know.
+    struct Followed {
+        session: Session,
+        sessions: Sessions,
+        families: Families,
+    }
+
+    impl Followed {
+        fn new() -> Self {
+            let mut families = Families::default();
+            families.learn(FAMILY, libm::log1p(5e8));
+            Self { session: Session::default(), sessions: Sessions::new(LearnerSettings::default()), families }
+        }
+
+        fn slice(&mut self, read_bytes: f64, open_sockets: f64) {
+            let usage = Some(Usage { open_files: 9.0, open_sockets, ..Usage::default() });
+            let reading = Reading { elapsed_seconds: 1.0, read_bytes, usage, ..Reading::default() };
+            self.session.observe(&reading, FAMILY, &mut self.sessions, &mut self.families);
+            let row = Row::from(vec![libm::log1p(read_bytes) as f32, open_sockets as f32]);
+            self.session.note(&row, 0.0, FAMILY, &self.sessions, &self.families);
+        }
+    }
+
+    #[test]
+    fn a_session_that_came_to_nothing_leaves_the_next_as_if_it_had_not_been() {
+        let begun = |has_prelude: bool, only_its_own| {
+            let mut followed = Followed::new();
+            followed.sessions.only_its_own = only_its_own;
+            followed.slice(0.0, if has_prelude { 1.0 } else { 2.0 });
+            (0..16).for_each(|_| followed.slice(0.0, 2.0));
+            followed.slice(1e6, 2.0);
+            let Session { first, moments, slices, .. } = followed.session;
+            (first.map(|(total, _)| total), moments, slices)
+        };
+        let without = begun(false, true);
+        assert_eq!(begun(true, true), without);
+        assert_eq!((without.1.len(), without.1[0].1, without.2), (1, 1e6, 1), "its first slice is what is learnt from");
+        assert_ne!(begun(true, false), without, "as in recordings of earlier versions");
+    }
+
+    #[test]
+    fn what_an_accounts_sessions_are_worth_is_told_of_its_own() {
+        let mut followed = Followed::new();
+        let Followed { session, sessions, families } = &mut followed;
+        for number in 0..300_u32 {
+            // One account's sessions are as foreseen, and every fifth is another's, of which the opposite is foreseen.
+            let size = 14.0 + f64::from(number * 7 % 11);
+            let is_liar = number % 5 == 0;
+            session.account = if is_liar { 2 } else { 1 };
+            session.first = Some((if is_liar { 38.0 - size } else { size }, [0.0; super::NAIVE]));
+            session.is_by_model = true;
+            sessions.learn(session, FAMILY, libm::expm1(size), families);
+        }
+        sessions.settle();
+        assert!(
+            sessions.ordering(1) > 0.5 && sessions.ordering(2) == 0.0,
+            "{} {}",
+            sessions.ordering(1),
+            sessions.ordering(2)
+        );
+        followed.session.account = 2;
+        followed.slice(1e3, 1.0);
+        let row = Row::from(vec![0.0]);
+        let told =
+            |followed: &Followed| followed.session.outlook(&row, &followed.sessions).expect("one has begun").ordering;
+        assert_eq!(told(&followed), 0.0);
+        followed.session.account = 1;
+        assert!(told(&followed) > 0.5);
     }
 }

@@ -100,8 +100,10 @@ impl Tenant {
         self.naive.observe(came);
         for (rates, value) in self.rates.iter_mut().zip([read, write]) {
             rates.observe(value, ahead);
-            if has_shifted {
-                rates.reset();
+            match has_shifted {
+                true if sessions.only_its_own => rates.reset(),
+                true => rates.reset_models(),
+                false => {}
             }
         }
         self.phases.observe(came >= f64::from(BUSY_BYTES_PER_SECOND), &self.rates);
@@ -127,8 +129,7 @@ impl Tenant {
         if known.is_some_and(|tenant| tenant.session.cutter.is_open()) {
             return None;
         }
-        let mut session = Session::default();
-        session.cutter.observe(reading);
+        let mut session = Session::beginning(reading);
         let mut features = known.map_or_else(FeatureState::default, |tenant| tenant.features);
         let row = features.observe(reading, session.cutter.progress(), families.expected_log(family) as f32);
         let open_log = libm::log1p(quantity(reading.usage.map_or(0.0, |usage| usage.open_file_bytes)));

@@ -4,7 +4,7 @@
 //! Values are kept as steps of 1/1024 of log1p, to 0.05 %: a history of six weeks takes 12 kB.
 
 use super::LOADS_MAX;
-use super::series::Series;
+use super::series::{FORGET_BINS, Series};
 use super::space::Space;
 use crate::codec::{Damaged, Reader, Writer};
 use crate::seasonal::{BINS_PER_WEEK, Bins};
@@ -12,7 +12,11 @@ use minerva_model::{DeviceId, LoadOf};
 use std::collections::BTreeMap;
 
 const KIND: u16 = 2;
-const VERSION: u16 = 2;
+/// Since the third with how long each has been silent, and with a mark where its free space is not known.
+const VERSION: u16 = 3;
+const VERSION_WITHOUT_SILENCE: u16 = 2;
+/// Where a level is not known.
+const NO_LEVEL: f32 = -1.0;
 const HISTORY_MAX: usize = 7 * BINS_PER_WEEK;
 const NAME_MAX: usize = 255;
 /// Steps of a logarithm.
@@ -20,7 +24,8 @@ const STEPS: f64 = 1024.0;
 /// Bins since 1970 until long after this program.
 const BIN_MAX: u64 = 1 << 32;
 
-pub(super) fn encode(all: &BTreeMap<LoadOf, Series>) -> Option<Vec<u8>> {
+/// `with_silence` as since the third version.
+pub(super) fn encode(all: &BTreeMap<LoadOf, Series>, with_silence: bool) -> Option<Vec<u8>> {
     let mut writer = Writer::default();
     let kept = || {
         let has_history = |series: &Series| series.parts[0].ensemble.history().len() > 0;
@@ -46,18 +51,25 @@ pub(super) fn encode(all: &BTreeMap<LoadOf, Series>) -> Option<Vec<u8>> {
             }
         }
         writer.u64(current);
+        if with_silence {
+            writer.u32(series.silent_bins);
+        }
         series.parts.iter().for_each(|part| history(&mut writer, part.ensemble.history()));
         writer.u8(u8::from(series.space.is_some()));
         if let Some(space) = &series.space {
-            writer.f32(space.level.unwrap_or(0.0) as f32);
+            let unknown = if with_silence { NO_LEVEL } else { 0.0 };
+            writer.f32(space.level.map_or(unknown, |level| level as f32));
             space.flows.iter().for_each(|flow| history(&mut writer, flow.history()));
         }
     }
-    (kept().count() > 0).then(|| writer.seal(KIND, VERSION))
+    let version = if with_silence { VERSION } else { VERSION_WITHOUT_SILENCE };
+    (kept().count() > 0).then(|| writer.seal(KIND, version))
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<BTreeMap<LoadOf, Series>, Damaged> {
-    let mut reader = Reader::open(bytes, KIND, VERSION)?;
+pub(super) fn decode(bytes: &[u8], only_its_own: bool) -> Result<BTreeMap<LoadOf, Series>, Damaged> {
+    let opened = Reader::open(bytes, KIND, VERSION);
+    let has_silence = opened.is_ok();
+    let mut reader = opened.or_else(|_| Reader::open(bytes, KIND, VERSION_WITHOUT_SILENCE))?;
     let mut all = BTreeMap::new();
     for _ in 0..reader.count(LOADS_MAX)? {
         let of = whose(&mut reader)?;
@@ -66,14 +78,16 @@ pub(super) fn decode(bytes: &[u8]) -> Result<BTreeMap<LoadOf, Series>, Damaged> 
             return Err(Damaged::Value);
         }
         let in_week = (next % BINS_PER_WEEK as u64) as usize;
-        let mut series = Series::after(Bins::after(next));
+        let silent_bins = if has_silence { reader.u32()?.min(FORGET_BINS) } else { 0 };
+        let mut series = Series::after(Bins::after(next), silent_bins, only_its_own);
         for part in &mut series.parts {
             replay(&read_history(&mut reader)?, in_week, |bin, value| part.observe(bin, value));
         }
         if reader.u8()? != 0 {
             let level = reader.finite_f32()?;
             let flows = [read_history(&mut reader)?, read_history(&mut reader)?];
-            series.space = Some(Box::new(space(&flows, in_week, f64::from(level))?));
+            let level = Some(f64::from(level)).filter(|level| *level >= 0.0);
+            series.space = Some(Box::new(space(&flows, in_week, level, only_its_own)?));
         }
         all.insert(of, series);
     }
@@ -93,18 +107,18 @@ fn whose(reader: &mut Reader<'_>) -> Result<LoadOf, Damaged> {
 }
 
 /// The levels of the past are what its flows made of them.
-fn space(flows: &[Vec<f32>; 2], next: usize, level: f64) -> Result<Space, Damaged> {
+fn space(flows: &[Vec<f32>; 2], next: usize, level: Option<f64>, only_its_own: bool) -> Result<Space, Damaged> {
     let [used, freed] = flows;
     if used.len() != freed.len() {
         return Err(Damaged::Value);
     }
-    let mut space = Space::default();
+    let mut space = Space::new(only_its_own);
     let mut at = 0;
     replay(used, next, |bin, used| {
         space.take(bin, [used, f64::from(freed[at])]);
         at += 1;
     });
-    space.level = Some(level);
+    space.level = level;
     Ok(space)
 }
 

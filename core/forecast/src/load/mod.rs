@@ -20,11 +20,11 @@ mod sums;
 mod track;
 
 use crate::codec::Damaged;
-use crate::seasonal::Totals;
+use crate::seasonal::{Bins, Totals};
 use minerva_model::{DeviceId, LoadOf, Nanos, SharedLoad};
 use serde::{Deserialize, Serialize};
 use series::Series;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 /// Disks and groups that are forecast, of about 0.4 MB each; of more there is no forecast.
@@ -69,14 +69,31 @@ pub struct Loads {
     /// Whose turn it was last.
     turn: Option<LoadOf>,
     refused: u64,
+    /// Of those in the last slice.
+    #[serde(default)]
+    refused_in_slice: u64,
     /// See [`Self::set_skill_by_bytes`].
     #[serde(default)]
     skill_by_bytes: bool,
+    /// See [`Self::set_only_its_own`].
+    #[serde(default)]
+    only_its_own: bool,
+    /// The number of the bin under way, as the wall clock has it.
+    #[serde(default)]
+    bin: Option<u64>,
 }
 
 impl Default for Loads {
     fn default() -> Self {
-        Self { series: BTreeMap::new(), turn: None, refused: 0, skill_by_bytes: true }
+        Self {
+            series: BTreeMap::new(),
+            turn: None,
+            refused: 0,
+            refused_in_slice: 0,
+            skill_by_bytes: true,
+            only_its_own: true,
+            bin: None,
+        }
     }
 }
 
@@ -90,22 +107,54 @@ impl Loads {
         self.skill_by_bytes = skill_by_bytes;
     }
 
+    /// What nobody saw, what was before a slice's bin and what another disk under the same number had count for nothing, and a disk that is
+    /// gone for long makes room. In earlier versions it was not so. It holds for disks and groups that come from now on.
+    pub fn set_only_its_own(&mut self, only_its_own: bool) {
+        self.only_its_own = only_its_own;
+    }
+
     /// Takes a slice: each disk and group once. One of which nothing is known begins with its first transfer. Then does the slice's
     /// part of the work.
     pub fn observe(&mut self, time: LoadTime, slice: &[(LoadOf, LoadReading)]) {
+        self.age(time, slice);
+        let refused_before = self.refused;
         for (of, reading) in slice {
             if let Some(series) = self.series.get_mut(of) {
                 series.observe(time.wall_seconds, reading);
             } else if reading.totals.read_bytes + reading.totals.write_bytes > 0.0 {
-                if self.series.len() < LOADS_MAX {
-                    self.series.entry(of.clone()).or_default().observe(time.wall_seconds, reading);
+                if self.has_room() {
+                    let series = self.series.entry(of.clone()).or_insert_with(|| Series::new(self.only_its_own));
+                    series.observe(time.wall_seconds, reading);
                 } else {
                     self.refused += 1;
                 }
             }
         }
+        self.refused_in_slice = self.refused - refused_before;
         self.series.retain(|_, series| !series.is_forgotten());
         self.work(time);
+    }
+
+    /// Where a bin has passed, those that are not there have rested in it. Only bins that this host saw count, so a clock that jumps makes
+    /// nobody old.
+    fn age(&mut self, time: LoadTime, slice: &[(LoadOf, LoadReading)]) {
+        let bin = Bins::number(time.wall_seconds);
+        if self.bin.replace(bin).is_none_or(|before| before == bin) {
+            return;
+        }
+        let named: BTreeSet<&LoadOf> = slice.iter().map(|(of, _)| of).collect();
+        self.series.iter_mut().filter(|(of, _)| !named.contains(of)).for_each(|(_, series)| series.rest());
+    }
+
+    /// Whether there is room for another, for which the one that has been silent for longest goes.
+    fn has_room(&mut self) -> bool {
+        if self.series.len() >= LOADS_MAX {
+            let silent = self.series.iter().filter_map(|(of, series)| Some((series.makes_room()?, of)));
+            if let Some((_, of)) = silent.max().map(|(bins, of)| (bins, of.clone())) {
+                self.series.remove(&of);
+            }
+        }
+        self.series.len() < LOADS_MAX
     }
 
     /// From whose turn it was on: the first whose forecast is of an earlier bin gets a new one; if there is none, the first that has a
@@ -153,7 +202,7 @@ impl Loads {
         self.series.keys().filter_map(|of| if let LoadOf::Group(group) = of { Some(group.as_str()) } else { None })
     }
 
-    /// Nothing is told of a disk that is gone. What it did is kept: it may come back.
+    /// Nothing is told of a disk that is gone. What it did is kept, as it may come back, but for its free space, as another may.
     pub fn device_gone(&mut self, id: DeviceId) {
         if let Some(series) = self.series.get_mut(&LoadOf::Device(id)) {
             series.gone();
@@ -165,9 +214,14 @@ impl Loads {
         self.refused
     }
 
+    /// Disks and groups that did I/O in the last slice and found no place.
+    pub fn refused_in_slice(&self) -> u64 {
+        self.refused_in_slice
+    }
+
     /// What outlives a restart, as bytes; nothing before the first bin.
     pub fn encode(&self) -> Option<Vec<u8>> {
-        file::encode(&self.series)
+        file::encode(&self.series, self.only_its_own)
     }
 
     /// Takes over what an earlier run kept.
@@ -175,7 +229,7 @@ impl Loads {
     /// # Errors
     /// Damaged bytes, which change nothing.
     pub fn recall(&mut self, bytes: &[u8]) -> Result<(), Damaged> {
-        self.series = file::decode(bytes)?;
+        self.series = file::decode(bytes, self.only_its_own)?;
         Ok(())
     }
 }

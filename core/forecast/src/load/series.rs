@@ -10,7 +10,9 @@ use minerva_model::{Expectation, LoadBin, LoadForecast, LoadOf, LoadSum, Nanos, 
 use serde::{Deserialize, Serialize};
 
 /// A series without a transfer for so many bins is dropped: six weeks.
-const FORGET_BINS: u32 = 6 * BINS_PER_WEEK as u32;
+pub(super) const FORGET_BINS: u32 = 6 * BINS_PER_WEEK as u32;
+/// One without a transfer for so many makes room where there is none: a day.
+const MAKES_ROOM_BINS: u32 = BINS_PER_DAY as u32;
 
 /// Sums of a day are kept every six hours, to be set against what comes.
 const BINS_BETWEEN_SUMS: usize = BINS_PER_DAY / 4;
@@ -82,28 +84,48 @@ pub(super) struct Series {
     /// The bin under way when the forecast was made.
     made_in: Option<u64>,
     forecast: Option<SharedLoad>,
-    silent_bins: u32,
+    /// Bins without a transfer up to now, also those in which it was not there.
+    pub(super) silent_bins: u32,
+    /// See [`super::Loads::set_only_its_own`].
+    #[serde(default)]
+    only_its_own: bool,
 }
 
 impl Series {
+    /// One of which nothing is known.
+    pub(super) fn new(only_its_own: bool) -> Self {
+        let mut series = Self { only_its_own, ..Self::default() };
+        if !only_its_own {
+            series.parts.iter_mut().for_each(|part| part.ensemble = Ensemble::counting_unseen());
+        }
+        series
+    }
+
     /// One that goes on with these bins.
-    pub(super) fn after(bins: Bins) -> Self {
-        Self { bins, ..Self::default() }
+    pub(super) fn after(bins: Bins, silent_bins: u32, only_its_own: bool) -> Self {
+        Self { bins, silent_bins, ..Self::new(only_its_own) }
     }
 
     pub(super) fn observe(&mut self, wall_seconds: u64, reading: &LoadReading) {
         let (parts, space, free, silent) =
             (&mut self.parts, &mut self.space, &mut self.free_bytes, &mut self.silent_bins);
-        self.bins.add(wall_seconds, reading.seconds, reading.totals, |Bin { number, rates }| {
+        let only_its_own = self.only_its_own;
+        let (seconds, totals) = match only_its_own {
+            true => Bins::within(wall_seconds, reading.seconds, reading.totals),
+            false => (reading.seconds, reading.totals),
+        };
+        self.bins.add(wall_seconds, seconds, totals, |Bin { number, rates }| {
             let values =
                 rates.map_or([f64::NAN; 3], |rates| [rates.read_bytes, rates.write_bytes, rates.discard_bytes]);
             parts.iter_mut().zip(values).for_each(|(part, value)| part.observe(number, value));
             let free = free.take();
             if free.is_some() || space.is_some() {
-                space.get_or_insert_default().observe(number, free);
+                space.get_or_insert_with(|| Box::new(Space::new(only_its_own))).observe(number, free);
             }
             let is_silent = values.iter().all(|value| value.is_nan() || *value == 0.0);
-            *silent = if is_silent { silent.saturating_add(1) } else { 0 };
+            // Those in which it was not there were counted as they passed.
+            let counts = !only_its_own || rates.is_some();
+            *silent = if is_silent { silent.saturating_add(u32::from(counts)) } else { 0 };
         });
         self.free_bytes = reading.free_bytes.filter(|free| free.is_finite() && *free >= 0.0).or(self.free_bytes);
     }
@@ -113,8 +135,22 @@ impl Series {
         self.silent_bins >= FORGET_BINS
     }
 
+    /// A bin passed in which it was not there.
+    pub(super) fn rest(&mut self) {
+        self.silent_bins = self.silent_bins.saturating_add(u32::from(self.only_its_own));
+    }
+
+    /// For how many bins it has been silent, if that is so long that another may have its place.
+    pub(super) fn makes_room(&self) -> Option<u32> {
+        Some(self.silent_bins).filter(|silent| self.only_its_own && *silent >= MAKES_ROOM_BINS)
+    }
+
     pub(super) fn gone(&mut self) {
         (self.forecast, self.made_in) = (None, None);
+        if self.only_its_own {
+            self.free_bytes = None;
+            self.space.iter_mut().for_each(|space| space.gone());
+        }
     }
 
     pub(super) fn forecast(&self) -> Option<&SharedLoad> {

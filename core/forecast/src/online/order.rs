@@ -11,13 +11,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Values that each is compared with.
-const COMPARED: usize = 16;
+pub(super) const COMPARED: usize = 16;
 /// Weight of the newest value: the last two hundred count.
 const WEIGHT: f64 = 1.0 / 100.0;
 /// Values before which nothing is earned.
-const SEEN_MIN: u32 = 30;
+pub(super) const SEEN_MIN: u32 = 30;
+/// More than so many are not more sure.
+pub(super) const SEEN_MAX: f64 = 2.0 / WEIGHT;
 /// What is earned is this many standard errors less than what was measured, so that luck earns nothing.
-const STANDARD_ERRORS: f64 = 2.0;
+pub(super) const STANDARD_ERRORS: f64 = 2.0;
 /// As in [`super::SkillMeter`].
 const CORRELATION_MAX: f64 = 0.95;
 
@@ -37,8 +39,18 @@ impl OrderMeter {
     /// Takes a forecast and what came. What is no number is passed over.
     pub fn observe(&mut self, forecast: f64, actual: f64) {
         let (Some(forecast), Some(actual)) = (bounded(forecast), bounded(actual)) else { return };
+        let (right, all) = self.against(forecast, actual, COMPARED);
+        self.keep(forecast, actual);
+        // Where all are alike there is nothing to order.
+        if all > 1e-9 {
+            self.take(right / all);
+        }
+    }
+
+    /// How much of the order among a value and the last so many that were kept a forecast has right, and how much there is.
+    pub(super) fn against(&self, forecast: f64, actual: f64, count: usize) -> (f64, f64) {
         let (mut right, mut all) = (0.0, 0.0);
-        for (other_forecast, other_actual) in &self.recent {
+        for (other_forecast, other_actual) in self.recent.iter().skip(self.recent.len().saturating_sub(count)) {
             let apart = actual - other_actual;
             all += apart.abs();
             right += match forecast.total_cmp(other_forecast) {
@@ -48,17 +60,28 @@ impl OrderMeter {
                 std::cmp::Ordering::Greater => apart,
             };
         }
+        (right, all)
+    }
+
+    /// Those that come are compared with it too.
+    pub(super) fn keep(&mut self, forecast: f64, actual: f64) {
         if self.recent.len() == COMPARED {
             self.recent.pop_front();
         }
         self.recent.push_back((forecast, actual));
-        // Where all are alike there is nothing to order.
-        if all > 1e-9 {
-            self.take(right / all);
-        }
     }
 
-    fn take(&mut self, right: f64) {
+    /// Values that are kept.
+    pub(super) fn kept(&self) -> usize {
+        self.recent.len()
+    }
+
+    /// Values that were compared.
+    pub(super) fn seen(&self) -> u32 {
+        self.seen
+    }
+
+    pub(super) fn take(&mut self, right: f64) {
         self.seen = self.seen.saturating_add(1);
         let weight = WEIGHT.max(1.0 / f64::from(self.seen));
         self.mean += weight * (right - self.mean);
@@ -96,13 +119,24 @@ impl OrderMeter {
     /// What is sure of it, 0 to 1: what was measured less two standard errors; 0 until enough was seen.
     pub fn earned(&self) -> f64 {
         if self.seen < SEEN_MIN {
-            return 0.0;
+            0.0
+        } else {
+            (self.mean - STANDARD_ERRORS * self.error_squared().sqrt()).clamp(0.0, 1.0)
         }
+    }
+
+    /// What was measured.
+    pub(super) fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The square of its standard error.
+    pub(super) fn error_squared(&self) -> f64 {
         let variance = (self.square - self.mean * self.mean).max(0.0);
         let covariance = self.product - self.mean * self.mean;
         let correlation = if variance > 0.0 { (covariance / variance).clamp(0.0, CORRELATION_MAX) } else { 0.0 };
-        let window = f64::from(self.seen).min(2.0 / WEIGHT) * (1.0 - correlation) / (1.0 + correlation);
-        (self.mean - STANDARD_ERRORS * (variance / window).sqrt()).clamp(0.0, 1.0)
+        let window = f64::from(self.seen).min(SEEN_MAX) * (1.0 - correlation) / (1.0 + correlation);
+        variance / window
     }
 }
 

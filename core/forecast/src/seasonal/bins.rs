@@ -73,11 +73,32 @@ impl Bins {
         self.seconds += sane(seconds);
     }
 
+    /// Of what happened in the `seconds` before `wall_seconds` the part that lies in the bin which ends with or after them, as if it had
+    /// come evenly: a slice that was held up for hours is no slice of a single bin.
+    pub fn within(wall_seconds: u64, seconds: f64, totals: Totals) -> (f64, Totals) {
+        let passed = wall_seconds.saturating_sub(FIRST_MONDAY_SECONDS + number(wall_seconds) * BIN_SECONDS) as f64;
+        if !seconds.is_finite() || seconds <= passed {
+            return (seconds, totals);
+        }
+        let part = |bytes: f64| bytes * passed / seconds;
+        let totals = Totals {
+            read_bytes: part(totals.read_bytes),
+            write_bytes: part(totals.write_bytes),
+            discard_bytes: part(totals.discard_bytes),
+        };
+        (passed, totals)
+    }
+
     /// Bins that go on after those that were counted elsewhere, of which `next` is the one after the last: bins are counted from the
     /// first Monday of 1970.
     pub(crate) fn after(next: u64) -> Self {
         // Nothing is known of the bin before, so it ends without a value being made of it.
         Self { current: Some(next), ..Self::default() }
+    }
+
+    /// The number of the bin that ends with or after an instant, counted from the first Monday of 1970.
+    pub(crate) fn number(wall_seconds: u64) -> u64 {
+        number(wall_seconds)
     }
 
     /// The number of the bin under way, counted from the first Monday of 1970.
@@ -106,6 +127,32 @@ fn in_week(bin: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_slice_that_was_held_up_for_hours_a_bin_has_what_lies_in_it() {
+        let monday = FIRST_MONDAY_SECONDS;
+        let mut rates = Vec::new();
+        let mut bins = Bins::default();
+        let mut add = |wall, seconds, rate: f64| {
+            let totals = Totals { read_bytes: rate * seconds, ..Totals::default() };
+            let (seconds, totals) = Bins::within(wall, seconds, totals);
+            bins.add(wall, seconds, totals, |bin| rates.push((bin.number, bin.rates.map(|rates| rates.read_bytes))));
+        };
+        // Eight hours of nothing end with the first second of a bin; the host then reads for five minutes.
+        add(monday + 28_801, 28_800.0, 0.0);
+        add(monday + 29_101, 300.0, 1e7);
+        // Of another eight hours at that rate the last minute lies in its bin, and nobody saw the rest of it.
+        add(monday + 57_660, 28_560.0, 1e7);
+        add(monday + 58_201, 1.0, 1e7);
+        let seen: Vec<(usize, f64)> = rates.iter().filter_map(|(bin, rate)| Some((*bin, (*rate)?))).collect();
+        let [(48, rate)] = seen[..] else { panic!("{rates:?}") };
+        assert!((0.99e7..=1e7).contains(&rate), "{rate}");
+        assert_eq!(
+            Bins::within(monday + 57_660, 120.0, Totals { read_bytes: 1e3, ..Totals::default() }).1.read_bytes,
+            5e2
+        );
+        assert_eq!(Bins::within(7, 600.0, Totals::default()).0, 0.0, "before there were bins");
+    }
 
     #[test]
     fn slices_become_rates_and_gaps_become_bins_without() {

@@ -15,6 +15,8 @@ const ROUNDS: usize = 20;
 const DAYS_KEPT: usize = 28;
 /// Weight of the newest day in the bias.
 const BIAS_WEIGHT: f64 = 0.1;
+/// As a logarithm of a bin's value, which is never below 0: nobody saw it.
+const UNSEEN: f32 = -1.0;
 /// Factors on sums outside these bounds are a fault of the data.
 const BIAS_RANGE: (f64, f64) = (0.5, 4.0);
 
@@ -34,9 +36,13 @@ pub struct DayClusters {
     clusters: usize,
     level_weight: f32,
     profile_weight: f32,
-    /// The day under way, in log1p; what was not seen is as forecast.
+    /// The day under way, in log1p; what was not seen is [`UNSEEN`], or as forecast where `counts_unseen`.
     today: Day,
+    /// Bins of it that were seen.
     filled: usize,
+    /// What nobody saw counts as seen, as in recordings of earlier versions; their snapshots do not say.
+    #[serde(default = "yes")]
+    counts_unseen: bool,
     /// The last days and which weekday each was, oldest first.
     days: VecDeque<(u8, Day)>,
     /// Means of the kept days of each weekday; `None` if none was seen.
@@ -49,6 +55,10 @@ pub struct DayClusters {
     sums: (f64, f64),
 }
 
+const fn yes() -> bool {
+    true
+}
+
 impl DayClusters {
     /// `clusters` from 1 to 3; the weight of the newest day in level and profile, above 0 and at most 1.
     pub fn new(clusters: usize, level_weight: f32, profile_weight: f32) -> Self {
@@ -56,8 +66,9 @@ impl DayClusters {
             clusters: clusters.clamp(1, CLUSTERS_MAX),
             level_weight,
             profile_weight,
-            today: Day::default(),
+            today: Day([UNSEEN; BINS_PER_DAY]),
             filled: 0,
+            counts_unseen: false,
             days: VecDeque::new(),
             weekdays: [const { None }; DAYS],
             cluster_of: [0; DAYS],
@@ -65,6 +76,22 @@ impl DayClusters {
             profile: [Day::default(); CLUSTERS_MAX],
             bias: 1.0,
             sums: (0.0, 0.0),
+        }
+    }
+
+    /// From now on, before it has seen anything, what nobody saw counts as seen: as in earlier versions.
+    pub(super) fn count_unseen(&mut self) {
+        (self.counts_unseen, self.today) = (true, Day::default());
+    }
+
+    /// What was not seen of the day that ends is as forecast, or as the nearest bin that was seen.
+    fn fill(&mut self, weekday: usize) {
+        let seen: Vec<usize> = (0..BINS_PER_DAY).filter(|slot| self.today.0[*slot] != UNSEEN).collect();
+        let before = self.today;
+        for slot in (0..BINS_PER_DAY).filter(|slot| before.0[*slot] == UNSEEN) {
+            let nearest = || seen.iter().min_by_key(|seen| seen.abs_diff(slot)).map(|nearest| before.0[*nearest]);
+            let filled = self.forecast_log(weekday * BINS_PER_DAY + slot).or_else(nearest);
+            self.today.0[slot] = filled.unwrap_or(0.0).max(0.0);
         }
     }
 
@@ -156,20 +183,26 @@ impl Seasonal for DayClusters {
     fn observe(&mut self, bin: usize, value: f64) {
         let forecast = self.forecast_log(bin);
         let log = libm::log1p(value.max(0.0)) as f32;
-        let log = if value.is_finite() { log } else { forecast.unwrap_or(0.0) };
+        let unseen = if self.counts_unseen { forecast.unwrap_or(0.0) } else { UNSEEN };
+        let log = if value.is_finite() { log } else { unseen };
         if value.is_finite() {
             self.sums.0 += value.max(0.0);
             self.sums.1 += forecast.map_or(0.0, |log| libm::expm1(f64::from(log)));
         }
         let slot = bin % BINS_PER_DAY;
         self.today.0[slot] = log;
-        self.filled += 1;
+        self.filled += usize::from(value.is_finite() || self.counts_unseen);
         if slot + 1 == BINS_PER_DAY {
             // A day of which less than half was seen is no day to learn from.
             if 2 * self.filled >= BINS_PER_DAY {
-                self.end_day(bin / BINS_PER_DAY % DAYS);
+                let weekday = bin / BINS_PER_DAY % DAYS;
+                self.fill(weekday);
+                self.end_day(weekday);
             }
             (self.filled, self.sums) = (0, (0.0, 0.0));
+            if !self.counts_unseen {
+                self.today = Day([UNSEEN; BINS_PER_DAY]);
+            }
         }
     }
 
@@ -195,4 +228,58 @@ fn centre<'a>(days: impl Iterator<Item = &'a Day>) -> Option<Box<Day>> {
 
 fn distance(a: &Day, b: &Day) -> f32 {
     a.0.iter().zip(&b.0).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BINS_PER_DAY, DayClusters, Seasonal};
+
+    /// Busy by day on weekdays, quiet at the weekend.
+    fn value(day: usize, slot: usize) -> f64 {
+        if day % 7 < 5 && (48..108).contains(&slot) { 1_000.0 } else { 10.0 }
+    }
+
+    /// Feeds days from Monday on; of the first the bins from `first` on, with `before` in place of what came before.
+    fn fed(model: &mut DayClusters, days: usize, first: usize, before: Option<f64>) {
+        for bin in 0..days * BINS_PER_DAY {
+            let (day, slot) = (bin / BINS_PER_DAY, bin % BINS_PER_DAY);
+            let is_seen = bin >= first;
+            if let Some(value) = is_seen.then(|| value(day, slot)).or(before) {
+                model.observe(bin % (7 * BINS_PER_DAY), value);
+            }
+        }
+    }
+
+    #[test]
+    fn what_nobody_saw_of_a_day_is_not_learnt_as_nothing() {
+        // By bins without a value, and by none at all, as on the day on which it is first seen.
+        for before in [Some(f64::NAN), None] {
+            let mut model = DayClusters::new(2, 0.3, 0.15);
+            fed(&mut model, 1, 73, before);
+            assert!(!model.forecast(BINS_PER_DAY, &mut [0.0; 10]), "less than half of the day was seen");
+            let mut model = DayClusters::new(2, 0.3, 0.15);
+            fed(&mut model, 1, 48, before);
+            let mut ahead = [0.0; BINS_PER_DAY];
+            assert!(model.forecast(BINS_PER_DAY, &mut ahead), "two thirds were");
+            assert!((ahead[10] - 1_000.0).abs() < 1.0, "as the nearest that was seen: {}", ahead[10]);
+            let mut model = DayClusters::new(2, 0.3, 0.15);
+            fed(&mut model, 14, 48, before);
+            let [_, tuesday, .., saturday, sunday] = model.cluster_of;
+            assert!(saturday != tuesday && saturday == sunday, "{:?}", model.cluster_of);
+        }
+    }
+
+    #[test]
+    fn a_day_of_gaps_leaves_what_was_known() {
+        let mut model = DayClusters::new(2, 0.3, 0.15);
+        fed(&mut model, 28, 0, None);
+        let before = model.clone();
+        (0..BINS_PER_DAY).for_each(|slot| model.observe(slot, f64::NAN));
+        assert_eq!(model, before);
+        // As by earlier versions it was learnt.
+        let mut model = DayClusters::new(2, 0.3, 0.15);
+        model.count_unseen();
+        (0..BINS_PER_DAY).for_each(|slot| model.observe(slot, f64::NAN));
+        assert!(model.forecast(BINS_PER_DAY, &mut [0.0; 10]));
+    }
 }

@@ -125,6 +125,15 @@ impl Default for Ensemble {
 }
 
 impl Ensemble {
+    /// One of which a member takes what nobody saw for nothing, as in earlier versions.
+    pub(crate) fn counting_unseen() -> Self {
+        let mut ensemble = Self::default();
+        if let Some(Model::DayClusters(model)) = &mut ensemble.entries[Member::DayClusters as usize].model {
+            model.count_unseen();
+        }
+        ensemble
+    }
+
     /// A member's mean symmetric error of whole days ahead, in percent; `None` before its first scored day.
     pub fn error_percent(&self, member: Member) -> Option<f64> {
         self.entries[member as usize].error.map(|error| 100.0 * error)

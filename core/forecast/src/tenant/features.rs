@@ -4,6 +4,7 @@
 use super::day_ago::DayAgo;
 pub use super::usage::Usage;
 use crate::number::quantity;
+use crate::online::Account;
 use crate::seasonal::{BIN_SECONDS, BINS_PER_DAY};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,9 @@ pub struct Reading {
     pub usage: Option<Usage>,
     /// What the tenant itself says that the session will transfer, in bytes; believed only as far as it was right before.
     pub declared_bytes: Option<f64>,
+    /// Whose account it is on, by which it is told what sessions are worth; 0 where nobody says.
+    #[serde(default)]
+    pub account: Account,
 }
 
 /// Features of a row.

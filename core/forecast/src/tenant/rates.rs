@@ -13,6 +13,11 @@ const HISTORY: usize = 300;
 const HISTORY_MIN: usize = 60;
 /// A slice with less than this is idle, in bytes a second.
 pub const BUSY_BYTES_PER_SECOND: f32 = 4096.0;
+/// Values that a shift takes to be told, at most; and of those before, one in so many that are like what comes after is no chance.
+const SHIFT_MAX: usize = 16;
+const PART_BEFORE: usize = 20;
+/// Rates are alike up to this factor, or if both are idle.
+const LIKE: f32 = 2.0;
 /// What is above this part of the history is cut off before a fit: a single burst would be all that the model sees.
 const WINSOR: f64 = 0.99;
 
@@ -46,6 +51,9 @@ pub struct Rates {
     #[serde(with = "crate::state::boxed_array")]
     history: Box<[f32; HISTORY]>,
     seen: usize,
+    /// Values before the rate last shifted: they tell nothing of what comes.
+    #[serde(default)]
+    over: usize,
     model: Option<Box<Arima>>,
     busy: Option<BusyModel>,
     naive: Naive,
@@ -65,6 +73,7 @@ impl Default for Rates {
         Self {
             history: Box::new([0.0; HISTORY]),
             seen: 0,
+            over: 0,
             model: None,
             busy: None,
             naive: Naive::default(),
@@ -121,8 +130,13 @@ impl Rates {
 
     /// Whether a fit would have anything to tell: there was I/O in the history.
     pub fn wants_fit(&self) -> bool {
-        let seen = self.seen.min(HISTORY);
-        seen >= HISTORY_MIN && self.history[..seen].iter().any(|value| *value > 0.0)
+        let known = self.known();
+        known.len() >= HISTORY_MIN && known.into_iter().any(|at| self.history[at % HISTORY] > 0.0)
+    }
+
+    /// The values that are there and are of the rate as it is now.
+    fn known(&self) -> std::ops::Range<usize> {
+        self.seen.saturating_sub(HISTORY).max(self.over)..self.seen
     }
 
     /// Values since the last fit.
@@ -154,8 +168,30 @@ impl Rates {
         });
     }
 
-    /// What was learnt is stale: only the history since stays.
+    /// The rate has shifted with the last value: what was learnt is stale, and only the history from it on stays; all of it, where the rate
+    /// was there before, as that of who works and rests in turns.
     pub fn reset(&mut self) {
+        self.reset_models();
+        if !self.was_there_before() {
+            self.over = self.seen.saturating_sub(1);
+        }
+    }
+
+    /// Whether a part of the history before the shift is like the last value.
+    fn was_there_before(&self) -> bool {
+        let Some(last) = self.seen.checked_sub(1) else { return false };
+        let value = |at: usize| self.history[at % HISTORY];
+        let is_like = |at: &usize| {
+            let (less, more) = (value(*at).min(value(last)), value(*at).max(value(last)));
+            more < BUSY_BYTES_PER_SECOND || more <= LIKE * less
+        };
+        let before = self.seen.saturating_sub(HISTORY)..last.saturating_sub(SHIFT_MAX);
+        let count = before.len();
+        before.filter(is_like).count() * PART_BEFORE >= count.max(1)
+    }
+
+    /// The same with all of the history, as by earlier versions.
+    pub fn reset_models(&mut self) {
         (self.model, self.busy, self.pending) = (None, None, None);
         self.since_fit = u32::MAX;
     }
@@ -163,8 +199,7 @@ impl Rates {
     /// The history, oldest first.
     fn series(&self, into: &mut Vec<f64>) {
         into.clear();
-        let from = self.seen.saturating_sub(HISTORY);
-        into.extend((from..self.seen).map(|at| f64::from(self.history[at % HISTORY])));
+        into.extend(self.known().map(|at| f64::from(self.history[at % HISTORY])));
     }
 
     /// The next seconds; `None` before the first value.
@@ -227,13 +262,13 @@ impl Rates {
     /// Probability that each of the next slices has I/O; how often they had where there is no model.
     pub fn busy_ahead(&self) -> [f32; AHEAD] {
         let is_busy = |at: usize| f32::from(u8::from(self.history[at % HISTORY] >= BUSY_BYTES_PER_SECOND));
-        let seen = self.seen.min(HISTORY);
+        let known = self.known();
         let Some(model) = &self.busy else {
-            let busy = (self.seen - seen..self.seen).map(is_busy).sum::<f32>();
-            return [busy / seen.max(1) as f32; AHEAD];
+            let count = known.len().max(1) as f32;
+            return [known.map(is_busy).sum::<f32>() / count; AHEAD];
         };
         let mut past = [0.0; AR_MAX];
-        for (back, value) in past.iter_mut().enumerate().take(seen) {
+        for (back, value) in past.iter_mut().enumerate().take(known.len()) {
             *value = is_busy(self.seen - 1 - back) - model.mean;
         }
         std::array::from_fn(|_| {
@@ -242,5 +277,48 @@ impl Rates {
             past[0] = next;
             (model.mean + next).clamp(0.0, 1.0)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rates;
+    use crate::arima::{Budget, Workspace};
+
+    #[test]
+    fn after_a_shift_nothing_is_fitted_to_what_was_before() {
+        let (mut rates, mut buffers) = (Rates::default(), (Vec::new(), Workspace::default()));
+        let feed = |rates: &mut Rates, count: u32, value: f64| {
+            (0..count).for_each(|at| rates.observe(value * (0.97 + 0.01 * f64::from(at * 5 % 7)), 15));
+        };
+        feed(&mut rates, 300, 3e3);
+        rates.fit(&mut buffers, &mut Budget::default());
+        feed(&mut rates, 4, 1e8);
+        let mut earlier = rates.clone();
+        for rates in [&mut rates, &mut earlier] {
+            rates.observe(1e8, 15);
+        }
+        rates.reset();
+        earlier.reset_models();
+        assert!(earlier.wants_fit() && !rates.wants_fit(), "there is too little of the new rate");
+        assert_eq!((rates.busy_ahead()[0], earlier.busy_ahead()[0] < 0.02), (1.0, true));
+        feed(&mut rates, 58, 1e8);
+        assert!(!rates.wants_fit() && rates.forecast().is_some_and(|forecast| forecast.is_naive));
+        feed(&mut rates, 1, 1e8);
+        assert!(rates.wants_fit() && rates.since_fit() > 60);
+        rates.fit(&mut buffers, &mut Budget::default());
+        assert_eq!(buffers.0.len(), 60, "a minute of the new rate");
+        assert!(rates.next().is_some_and(|next| (next / 1e8 - 1.0).abs() < 0.1), "{:?}", rates.next());
+    }
+
+    #[test]
+    fn who_works_and_rests_in_turns_keeps_its_history_at_each_turn() {
+        let mut rates = Rates::default();
+        let turn = |rates: &mut Rates, value: f64| {
+            (0..30).for_each(|_| rates.observe(value, 15));
+            rates.reset();
+        };
+        (0..10).for_each(|at| turn(&mut rates, if at % 2 == 0 { 1e8 } else { 0.0 }));
+        assert!(rates.wants_fit() && rates.known().len() > 200, "{:?}", rates.known());
     }
 }

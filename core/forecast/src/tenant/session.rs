@@ -66,8 +66,8 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// Takes a slice; the bytes that the session transferred which has just ended, if one has. The slice itself belongs to the new
-    /// session.
+    /// Takes a slice; the bytes that the session transferred which has just ended, if one has: 0 of one that did not come to anything. The
+    /// slice itself belongs to the new session.
     pub fn observe(&mut self, reading: &Reading) -> Option<f64> {
         let bytes = quantity(reading.read_bytes) + quantity(reading.write_bytes);
         let seconds = quantity(reading.elapsed_seconds);
@@ -87,7 +87,7 @@ impl Cutter {
             self.attained += bytes;
             self.age += seconds;
         }
-        ended.filter(|total| *total > 0.0)
+        ended
     }
 
     /// Bytes transferred and seconds passed since the session began; zeros between sessions.
@@ -135,6 +135,16 @@ mod tests {
             let ends: Vec<f64> = (0..30).filter_map(|_| cutter.observe(&slice(0.0, change))).collect();
             assert_eq!((ends, cutter.is_open()), (vec![7.0], false), "silence ends it once");
         }
+    }
+
+    #[test]
+    fn a_session_without_bytes_ends_too() {
+        let mut cutter = Cutter::default();
+        let sockets = |open_sockets| Usage { open_files: 9.0, open_sockets, ..Usage::default() };
+        assert_eq!(cutter.observe(&slice(0.0, sockets(1.0))), None);
+        assert_eq!((cutter.observe(&slice(0.0, sockets(2.0))), cutter.is_open()), (None, true));
+        let ends: Vec<f64> = (0..30).filter_map(|_| cutter.observe(&slice(0.0, sockets(2.0)))).collect();
+        assert_eq!((ends, cutter.is_open()), (vec![0.0], false));
     }
 
     #[test]

@@ -202,6 +202,7 @@ fn bitbrains() -> Option<Vec<Series>> {
             usage: Some(usage),
             wall_seconds: Some(cells[1] + 7200.0),
             declared_bytes: None,
+            account: 0,
         };
         series.last_mut().unwrap().1.readings.push(reading);
     }

@@ -24,6 +24,11 @@ impl Server {
         self.workers.len()
     }
 
+    /// Whether the worker of a disk of this host has not done what it was asked to do in time, and still has not.
+    pub fn is_held_up(&self, physical: usize) -> bool {
+        self.workers.get(physical).is_some_and(|(worker, _)| worker.is_late())
+    }
+
     /// Serves another disk, at its socket, or where `listener` listens already.
     pub fn add(&mut self, disk: VmDisk, listener: Option<UnixListener>) -> Result<(), ServerError> {
         let listener = listener.map_or_else(|| listen(&disk.socket), Ok)?;

@@ -74,7 +74,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a connection; false when it is too late for one.
+    /// Notes a connection; false when it is too late for one, or no descriptor is left for it.
     fn begin(&self, connection: &UnixStream) -> bool {
         let mut state = self.lock();
         state.connection = connection.try_clone().ok();
@@ -141,16 +141,8 @@ impl Shared {
         attachment: &Attachment,
         restored: Option<RestoredConnection>,
     ) -> Option<SuspendedConnection> {
-        if let Some(RestoredConnection { stream, channel, session, handler }) = restored
-            && self.begin(&stream)
-        {
-            self.lock().channel = channel;
-            // What cannot be served any more is hung up on, and the front end comes again.
-            let goes_on = session.lock().unwrap_or_else(PoisonError::into_inner).go_on().is_ok();
-            let front_end = FrontEnd { connection: stream, session, handler };
-            if goes_on && let Some(suspended) = self.serve(front_end) {
-                return Some(suspended);
-            }
+        if let Some(suspended) = restored.and_then(|restored| self.go_on(restored)) {
+            return Some(suspended);
         }
         loop {
             if matches!(self.wait(&self.listener, PollFlags::IN, None), Ok(Waited::Called)) {
@@ -168,14 +160,49 @@ impl Shared {
                 std::thread::sleep(PAUSE);
                 continue;
             };
-            if !self.begin(&connection) {
-                return None;
-            }
-            let front_end = FrontEnd::new(connection, attachment);
-            if let Some(suspended) = front_end.and_then(|front_end| self.serve(front_end)) {
-                return Some(suspended);
+            let front_end = if self.begin(&connection) { FrontEnd::new(connection, attachment) } else { None };
+            match front_end {
+                Some(front_end) => {
+                    if let Some(suspended) = self.serve(front_end) {
+                        return Some(suspended);
+                    }
+                }
+                None if self.lock().is_ending => return None,
+                None => {
+                    self.turn_away(None, Some(HangUp::NoDescriptor));
+                    std::thread::sleep(PAUSE);
+                }
             }
         }
+    }
+
+    /// Serves a front end that another server had.
+    fn go_on(&self, restored: RestoredConnection) -> Option<SuspendedConnection> {
+        let RestoredConnection { stream, channel, session, handler } = restored;
+        if !self.begin(&stream) {
+            self.turn_away(None, Some(HangUp::NoDescriptor));
+            return None;
+        }
+        self.lock().channel = channel;
+        let went_on = {
+            let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+            session.go_on().map_err(|error| session.hang_up(&error))
+        };
+        let front_end = FrontEnd { connection: stream, session, handler };
+        match went_on {
+            Ok(()) => self.serve(front_end),
+            Err(why) => {
+                self.turn_away(Some(front_end), why);
+                None
+            }
+        }
+    }
+
+    /// What cannot be served is hung up on, and its front end comes again.
+    fn turn_away(&self, front_end: Option<FrontEnd>, why: Option<HangUp>) {
+        self.note_hang_up(why);
+        drop(front_end);
+        drop(self.forget_front_end());
     }
 
     /// Until the front end goes, or this thread leaves it: then how to go on with it. The first message that makes no sense is the

@@ -25,6 +25,9 @@ impl Uring {
     pub(crate) fn open(jobs: u32) -> io::Result<Self> {
         let entries = jobs.clamp(ENTRIES_MIN, ENTRIES_MAX);
         let ring = IoUring::builder().setup_coop_taskrun().build(entries).or_else(|_| IoUring::new(entries))?;
+        // Each flush that hangs (of kernels before 5.19 each job) keeps one of the kernel's threads, of which there are four a processor
+        // otherwise, and whoever flushes waits for one. Kernels before 5.15 have no other number.
+        let _ = ring.submitter().register_iowq_max_workers(&mut [jobs, 0]);
         Ok(Self { ring, waiting: VecDeque::new() })
     }
 

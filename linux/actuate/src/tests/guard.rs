@@ -10,6 +10,8 @@ use std::time::Duration;
 const WEIGHTS: KnobFile = KnobFile::BfqV1WeightDevice;
 const REQUEST: &str = "MINERVA_TEST_GUARDED_WRITE";
 const RUNTIME: &str = "MINERVA_TEST_GUARD_RUNTIME";
+/// Whether the journal was there when the guard found the daemon gone.
+const CALLED: &str = "called";
 
 #[test]
 fn a_killed_daemon_is_cleaned_up_by_its_guard() {
@@ -24,6 +26,8 @@ fn a_killed_daemon_is_cleaned_up_by_its_guard() {
     assert_eq!(daemon.status.signal(), Some(9), "{}", String::from_utf8_lossy(&daemon.stdout));
     wait_until("the guard's restore", || !runtime.journal_path().exists());
     assert_eq!(group.text(WEIGHTS), before);
+    let called = std::fs::read_to_string(runtime.settings.runtime_dir.join(CALLED)).unwrap();
+    assert_eq!(called, "true", "who was let run is stopped before anything is put back");
     assert!(restore(&runtime.settings, RestoreWhen::Always).unwrap().is_empty());
 }
 
@@ -50,7 +54,12 @@ fn child_daemon() {
 #[test]
 fn child_guard() {
     let Ok(dir) = std::env::var(RUNTIME) else { return };
-    run_guard(&WriterSettings::new(dir, BLKIO), std::io::stdin(), |_| {}).unwrap();
+    let settings = WriterSettings::new(dir, BLKIO);
+    let gone = || {
+        let has_journal = settings.runtime_dir.join("undo.journal").exists();
+        std::fs::write(settings.runtime_dir.join(CALLED), has_journal.to_string()).unwrap();
+    };
+    run_guard(&settings, std::io::stdin(), gone, |_| {}).unwrap();
 }
 
 #[test]
@@ -65,7 +74,8 @@ fn a_daemon_that_does_not_renew_is_undone_and_may_go_on() {
     let (reader, closes) = std::io::pipe().unwrap();
     let (told, heard) = mpsc::channel();
     let settings = runtime.settings.clone();
-    let guard = thread::spawn(move || run_guard(&settings, reader, |report| told.send(report.to_string()).unwrap()));
+    let guard =
+        thread::spawn(move || run_guard(&settings, reader, || {}, |report| told.send(report.to_string()).unwrap()));
 
     writer.renew_lease(boottime_now()).unwrap();
     assert!(matches!(writer.write(&weight(&target, disk.id, 300)), Outcome::Text(_)));

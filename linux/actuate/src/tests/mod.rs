@@ -5,6 +5,7 @@ mod guard;
 mod journal;
 mod kill;
 mod overwriters;
+mod probes;
 mod restore;
 mod served;
 mod testbed;

@@ -4,6 +4,9 @@
 //! home, and it has few capabilities. Workers and the commands that they run are what root asked for, and nothing of what tenants send
 //! reaches them. So systemd starts them outside (docs/adr/0079).
 
+#[cfg(test)]
+mod tests;
+
 use super::Run;
 use crate::directories::{QueueDirectories, replace};
 use crate::error::WorkError;
@@ -11,12 +14,19 @@ use crate::groups;
 use crate::processors::Hierarchy;
 use crate::spec::Spec;
 use crate::worker::Assignment;
-use minerva_model::{BackgroundId, BackgroundState};
+use minerva_model::{BackgroundId, BackgroundState, Nanos};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+
+/// How often in a row a service is asked for again that was refused, after a second, and after four times as long each time: PID 1 may be busy,
+/// or not be done with the service before this one.
+const RETRIES: u32 = 4;
+
+/// Ends what is left in the working directory, a group. A frozen process of v1 takes the signal when it goes on.
+const END_OF_GROUP: &str = "if [ -e cgroup.kill ]; then echo 1 > cgroup.kill; else kill -9 $(cat cgroup.procs); echo THAWED > freezer.state; fi";
 
 /// How to start a worker: a program and its arguments, to which the runtime directory of the queue is added.
 #[derive(Clone, Debug)]
@@ -38,10 +48,14 @@ impl WorkerProgram {
             Some(starter) => {
                 let mut command = Command::new(starter);
                 command.args(["--quiet", "--collect", "--no-ask-password"]);
-                command.arg(format!("--unit=minerva-background-{id}.service"));
+                command.arg(format!("--unit={}", service(id)));
                 command.arg(format!("--description=Background work {id} of minervad"));
                 // It is there once it holds its lock. One that is frozen does not end by itself when the host goes down.
                 command.args(["--service-type=notify", "--property=NotifyAccess=main", "--property=TimeoutStopSec=5s"]);
+                // Nothing but names: what a shell or systemd reads otherwise is lost at `systemctl daemon-reload` with systemd 252.
+                let mut end = OsString::from("--property=ExecStopPost=-/bin/sh ");
+                end.push(end_of_group(place));
+                command.arg(end);
                 let mut append = OsString::from("--property=StandardError=append:");
                 append.push(errors);
                 command.arg(append).arg("--").arg(&self.program);
@@ -62,6 +76,44 @@ impl WorkerProgram {
     }
 }
 
+/// The service that a worker is.
+fn service(id: BackgroundId) -> String {
+    format!("minerva-background-{id}.service")
+}
+
+/// The script by which all that is in a worker's group ends with its service. The worker leaves the service's own group, and so do the
+/// processes of a command, which systemd would not find: frozen, they would keep a host from going down. For a shell: the program of this
+/// process may be gone by then.
+fn end_of_group(place: &QueueDirectories) -> PathBuf {
+    place.runtime.join("end")
+}
+
+fn write_end_of_group(place: &QueueDirectories) -> Result<(), WorkError> {
+    let (path, group) = (end_of_group(place), place.groups.freezer.to_string_lossy().replace('\'', r"'\''"));
+    fs::write(&path, format!("cd '{group}' && {END_OF_GROUP}\n")).map_err(WorkError::io("write", &path))
+}
+
+/// Attempts to have a service made that failed, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    failed: u32,
+    /// When the next one may be.
+    next: Nanos,
+}
+
+impl Attempts {
+    pub(super) fn may_begin(&self, now: Nanos) -> bool {
+        now >= self.next
+    }
+
+    /// One failed; whether there is to be another.
+    fn failed(&mut self, now: Nanos) -> bool {
+        self.next = now + Nanos::from_secs(4_u64.pow(self.failed.min(RETRIES)));
+        self.failed += 1;
+        self.failed <= RETRIES
+    }
+}
+
 impl Run {
     pub(super) fn start(&mut self, worker: &WorkerProgram, hierarchy: Option<&Hierarchy>) -> Result<(), WorkError> {
         self.place.make()?;
@@ -77,8 +129,16 @@ impl Run {
         replace(&self.place.runtime.join("spec"), &Assignment { spec, place: self.place.clone() }, false)?;
         let errors = self.place.state.join("errors");
         let mut command = worker.command(self.spec.id, &self.place, &errors);
-        let said = if worker.service_starter.is_some() { self.starter_said() } else { errors };
-        let file = File::options().create(true).append(true).open(&said).map_err(WorkError::io("open", &said))?;
+        // What the worker before said is not said of this one.
+        let file = File::create(&errors).map_err(WorkError::io("open", &errors))?;
+        let said = self.starter_said();
+        let is_service = worker.service_starter.is_some();
+        let file = if is_service {
+            write_end_of_group(&self.place)?;
+            File::create(&said).map_err(WorkError::io("open", &said))?
+        } else {
+            file
+        };
         let program = PathBuf::from(command.get_program());
         self.child = Some(command.stderr(file).spawn().map_err(WorkError::io("start", &program))?);
         self.is_alive = true;
@@ -86,101 +146,38 @@ impl Run {
         Ok(())
     }
 
-    /// What it is that was started has ended: the worker, or what made a service of it. If that failed there is no worker, and to start it
-    /// again and again would fail alike.
+    /// What it is that was started has ended: the worker, or what made a service of it. If that failed there is no worker. It is tried again
+    /// some times, not for ever.
     pub(super) fn child_ended(&mut self, status: ExitStatus) {
         self.child = None;
         let path = self.starter_said();
         let Ok(said) = fs::read_to_string(&path) else { return };
         let _ = fs::remove_file(&path);
-        if !status.success() && !self.place.is_alive() && self.place.ended().is_none() {
+        if status.success() || self.place.is_alive() || self.place.ended().is_some() {
+            return;
+        }
+        // Of a worker that ended at once the starter says nothing.
+        let errors = fs::read_to_string(self.place.state.join("errors")).unwrap_or_default();
+        let last = said.lines().next_back().or_else(|| errors.lines().next_back()).map(str::to_owned);
+        let last = last.unwrap_or_else(|| format!("`journalctl -u {}` may say more", service(self.spec.id)));
+        self.message = format!("systemd-run did not start it ({status}): {last}");
+        if self.attempts.failed(self.counted_at) {
+            self.message.push_str("; trying again");
+        } else {
             self.state = BackgroundState::Failed;
-            // Of a worker that ended at once the starter says nothing.
-            let errors = fs::read_to_string(self.place.state.join("errors")).unwrap_or_default();
-            let last = said.lines().next_back().or_else(|| errors.lines().next_back());
-            let last = last.unwrap_or("`journalctl` may say more");
-            self.message = format!("systemd-run did not start it ({status}): {last}");
+        }
+    }
+
+    /// A worker is there: whatever was said of its start is over. One comes also after systemd-run gave up waiting for it.
+    pub(super) fn has_come(&mut self) {
+        if self.child.is_none() && (self.attempts.failed > 0 || self.state == BackgroundState::Failed) {
+            self.attempts = Attempts::default();
+            self.message.clear();
         }
     }
 
     /// What the starter of the worker's service says.
     fn starter_said(&self) -> PathBuf {
         self.place.runtime.join("starter")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::WorkerProgram;
-    use crate::run::Run;
-    use crate::spec::Kind;
-    use crate::worker::{Assignment, Worker};
-    use minerva_model::{BackgroundState, DeviceId, Nanos};
-    use std::ffi::OsStr;
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
-    use std::time::Duration;
-
-    /// A worker by a script in place of systemd-run.
-    fn started(root: &Path, script: &str) -> Run {
-        let starter = root.join("systemd-run");
-        fs::write(&starter, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&starter, fs::Permissions::from_mode(0o755)).unwrap();
-        let worker = WorkerProgram {
-            program: "/usr/bin/minervad".into(),
-            name: "minervad".into(),
-            arguments: vec!["background".into()],
-            service_starter: Some(starter.into()),
-        };
-        let Assignment { spec, place } = Worker::of(root, Kind::Delete, root).assignment().clone();
-        let mut run = Run::new(spec, DeviceId { major: 8, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO);
-        fs::create_dir_all(&run.place.groups.freezer).unwrap();
-        run.start(&worker, None).unwrap();
-        while run.child.is_some() {
-            run.look();
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        run.look();
-        run
-    }
-
-    #[test]
-    fn a_service_is_asked_for_with_the_worker_and_its_directory() {
-        let root = tempfile::tempdir().unwrap();
-        let run = started(root.path(), &format!("printf '%s\\n' \"$@\" > {}/said", root.path().display()));
-        let said = fs::read_to_string(root.path().join("said")).unwrap();
-        let lines: Vec<&str> = said.lines().collect();
-        let at = lines.iter().position(|line| *line == "--").unwrap();
-        let runtime = run.place.runtime.display().to_string();
-        assert_eq!(lines[at + 1..], ["/usr/bin/minervad", "background", runtime.as_str()]);
-        assert!(lines[..at].contains(&"--service-type=notify"), "{said}");
-        assert_eq!(run.state, BackgroundState::Waiting, "{}", run.message);
-    }
-
-    #[test]
-    fn what_no_service_can_be_made_of_fails_with_the_reason_and_is_not_tried_for_ever() {
-        let root = tempfile::tempdir().unwrap();
-        let run = started(root.path(), "echo 'Failed to connect to bus' >&2; exit 1");
-        assert_eq!(run.state, BackgroundState::Failed);
-        assert!(run.message.ends_with("exit status: 1): Failed to connect to bus"), "{}", run.message);
-        let errors = run.place.state.join("errors");
-        let run = started(root.path(), &format!("echo 'no space left' >> {}; exit 1", errors.display()));
-        assert!(run.message.ends_with("exit status: 1): no space left"), "{}", run.message);
-    }
-
-    #[test]
-    fn a_child_says_nothing_to_the_daemons_service_manager() {
-        let root = tempfile::tempdir().unwrap();
-        let place = Worker::of(root.path(), Kind::Delete, root.path()).assignment().place.clone();
-        let worker = WorkerProgram {
-            program: "true".into(),
-            name: "minervad".into(),
-            arguments: Vec::new(),
-            service_starter: None,
-        };
-        let command = worker.command(minerva_model::BackgroundId(1), &place, Path::new("errors"));
-        assert!(command.get_envs().any(|variable| variable == (OsStr::new("NOTIFY_SOCKET"), None)));
-        assert_eq!(command.get_program(), "true");
     }
 }

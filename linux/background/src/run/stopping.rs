@@ -23,13 +23,21 @@ fn cancel(spec: &Spec) -> Result<(), WorkError> {
     }
 }
 
-/// Cancels until the caller has stopped. One that had already is in no call: a scrub or a balance that runs is somebody else's then. What
-/// cannot be cancelled ends by itself.
-fn cancel_until(has_stopped: impl Fn() -> bool, mut cancel: impl FnMut() -> bool) {
+/// Cancels until the caller has stopped. One that had already is in no call: a scrub or a balance that runs is somebody else's then.
+fn cancel_until(
+    has_stopped: impl Fn() -> bool,
+    mut cancel: impl FnMut() -> Result<(), WorkError>,
+) -> Result<(), WorkError> {
     let begun = Instant::now();
-    while !has_stopped() && begun.elapsed() < CANCEL_MAX && cancel() {
+    while !has_stopped() {
+        if begun.elapsed() >= CANCEL_MAX {
+            let why = format!("the kernel was asked to end it for {} seconds, and did not", CANCEL_MAX.as_secs());
+            return Err(WorkError::Refused(why));
+        }
+        cancel()?;
         std::thread::sleep(CANCEL_PERIOD);
     }
+    Ok(())
 }
 
 impl Run {
@@ -50,6 +58,10 @@ impl Run {
             _ if self.spec.hold() == BackgroundHold::Cap => true,
             // Its worker only looks, and is not frozen.
             Kind::MdCheck | Kind::MdResync => is_slowed,
+            // It goes on until its call into the kernel has ended.
+            Kind::BtrfsScrub | Kind::BtrfsBalance => {
+                is_frozen && (self.cancelling.is_some() || self.freezer.is_frozen())
+            }
             _ => is_frozen,
         }
     }
@@ -83,9 +95,12 @@ impl Run {
     /// Ends the call into the kernel that the worker is in, which takes as long as the kernel needs: on a thread of its own, as others'
     /// work is looked at meanwhile. More than once, because the worker may just have been about to call.
     fn cancel_apart(&mut self) -> Result<(), WorkError> {
+        if self.is_cancelling() {
+            return Ok(());
+        }
         let (spec, place, freezer) = (self.spec.clone(), self.place.clone(), self.freezer.clone());
         let has_stopped = move || freezer.is_frozen() || !place.is_alive();
-        let until_it_stopped = move || cancel_until(has_stopped, || cancel(&spec).is_ok());
+        let until_it_stopped = move || cancel_until(has_stopped, || cancel(&spec));
         let thread = std::thread::Builder::new().name("cancel".to_owned()).spawn(until_it_stopped);
         self.cancelling = Some(thread.map_err(WorkError::io("start a thread for", &self.spec.path))?);
         Ok(())
@@ -102,7 +117,7 @@ impl Run {
             return false;
         }
         // What cannot be ended goes on at the speeds that the operator set.
-        let end = move || drop(array.end());
+        let end = move || array.end();
         self.cancelling = std::thread::Builder::new().name("end".to_owned()).spawn(end).ok();
         self.cancelling.is_some()
     }
@@ -110,6 +125,21 @@ impl Run {
     /// Its call into the kernel is being ended: it must not go on meanwhile.
     pub(super) fn is_cancelling(&self) -> bool {
         self.cancelling.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// What came of ending its call. While that goes on all the same, people are told, and it is tried again.
+    pub(super) fn see_cancelled(&mut self) {
+        if !self.is_cancelling()
+            && let Some(thread) = self.cancelling.take()
+            && let Ok(Err(error)) = thread.join()
+        {
+            self.is_unstopped = true;
+            self.message = format!("it could not be stopped and goes on, trying again: {}", error.in_full());
+        }
+        if self.is_unstopped && (self.is_running || !self.is_alive || self.freezer.is_frozen()) {
+            self.is_unstopped = false;
+            self.message.clear();
+        }
     }
 
     /// The daemon ends. Work is stopped and waits for the next one. A resync goes on as the kernel would have it, since until its end a
@@ -189,6 +219,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::cancel_until;
+    use crate::error::WorkError;
     use std::cell::Cell;
 
     #[test]
@@ -198,10 +229,12 @@ mod tests {
             let cancelled = Cell::new(0);
             let cancel = || {
                 cancelled.set(cancelled.get() + 1);
-                true
+                Ok(())
             };
-            cancel_until(|| cancelled.get() >= stops_after, cancel);
+            cancel_until(|| cancelled.get() >= stops_after, cancel).unwrap();
             assert_eq!(cancelled.get(), stops_after);
         }
+        let refused = cancel_until(|| false, || Err(WorkError::Refused("not permitted".to_owned())));
+        assert_eq!(refused.unwrap_err().in_full(), "not permitted");
     }
 }

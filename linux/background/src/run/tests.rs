@@ -1,6 +1,7 @@
 //! A queue without a disk of its own.
 
 use super::{Run, WorkerProgram};
+use crate::automount::Automounts;
 use crate::loop_disk::LoopDisk;
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
@@ -42,7 +43,7 @@ fn the_space_of_an_array_is_not_that_of_the_file_system_with_its_node() {
     let node = root.path().join("md7");
     fs::write(&node, "").unwrap();
     let of = |kind| {
-        let report = run(root.path(), kind, &node).report();
+        let report = run(root.path(), kind, &node).report(&Automounts::default());
         (report.used_bytes > 0, report.size_bytes > 0, report.file_system.is_some())
     };
     assert_eq!(of(Kind::MdCheck), (false, false, false));
@@ -58,7 +59,7 @@ fn the_space_of_a_file_system_that_is_not_mounted_is_not_that_of_the_one_above()
         [(Kind::Delete, &tree), (Kind::Command, &disk.mounted)].map(|(kind, path)| run(disk.root(), kind, path));
     let mut sizes = || {
         runs.each_mut().map(|run| {
-            let report = run.report();
+            let report = run.report(&Automounts::default());
             (report.size_bytes, report.file_system.is_some())
         })
     };
@@ -175,6 +176,35 @@ fn what_could_not_be_stopped_or_let_run_is_tried_again() {
         assert_eq!(fs::read_to_string(&state).unwrap(), if is_gap { "THAWED" } else { "FROZEN" });
         assert_eq!(sleeper.0.is_running, is_gap);
     }
+}
+
+#[test]
+fn a_scrub_that_cannot_be_cancelled_is_told_and_tried_again_until_it_has_stopped() {
+    let root = tempfile::tempdir().unwrap();
+    // On no btrfs, the kernel refuses it.
+    let run = run(root.path(), Kind::BtrfsScrub, root.path());
+    let group = run.place.groups.freezer.clone();
+    fs::create_dir_all(&group).unwrap();
+    fs::write(group.join("cgroup.freeze"), "0").unwrap();
+    let is_frozen = |frozen: u8| {
+        fs::write(group.join("cgroup.events"), format!("populated 1\nfrozen {frozen}\n")).unwrap();
+    };
+    is_frozen(0);
+    let _lives = run.place.lock().unwrap().unwrap();
+    let mut sleeper = Sleeper::new(run);
+    sleeper.turn(true, root.path());
+    for _ in 0..3 {
+        sleeper.turn(false, root.path());
+        while sleeper.0.is_cancelling() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(sleeper.0.cancelling.is_some(), "it was tried");
+        sleeper.0.look();
+        assert!(sleeper.0.message.contains("failed to cancel the scrub of"), "{}", sleeper.0.message);
+    }
+    is_frozen(1);
+    sleeper.0.look();
+    assert_eq!((sleeper.0.message.as_str(), sleeper.0.is_in_doubt), ("", false));
 }
 
 /// A scrub or a balance that runs then is somebody else's.

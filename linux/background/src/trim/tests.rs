@@ -155,6 +155,19 @@ fn a_btrfs_is_trimmed_also_after_a_balance_moved_all_of_it_to_higher_addresses()
 }
 
 #[test]
+fn a_trim_tells_of_what_the_worker_before_it_trimmed_too() {
+    let Some(disk) = LoopDisk::new(&["mkfs.ext4", "-q", "-F"]) else { return };
+    let mut worker = Worker::of(disk.root(), Kind::Fstrim, &disk.mounted);
+    worker.spec_mut().found.bytes = 1 << 40;
+    worker.spec_mut().position = RANGE_BYTES;
+    run(&mut worker, Path::new("/sys")).unwrap();
+    let freed = worker.freed_bytes();
+    assert!(freed > 0);
+    assert_eq!(worker.message(), format!("{} bytes were told to be unused", (1 << 40) + freed));
+    assert_eq!(worker.assignment().place.progress().unwrap().found.bytes, (1 << 40) + freed);
+}
+
+#[test]
 fn a_btrfs_on_a_disk_without_discards_is_refused() {
     let Some(disk) = LoopDisk::new(&["mkfs.btrfs", "-q", "-f"]) else { return };
     let directory = File::open(&disk.mounted).unwrap().into();

@@ -23,7 +23,7 @@ pub use io_stat::{IoStatRow, parse_io_stat};
 pub use mountinfo::{MountRow, parse_mountinfo};
 pub use network::parse_network_bytes;
 pub use pressure::parse_pressure;
-pub use process::{ProcessIo, ProcessStat, parse_guest_cids, parse_process_io, parse_process_stat, parse_qemu_name};
+pub use process::{ProcessIo, ProcessStat, parse_guest_cids, parse_process_io, parse_process_stat};
 pub use qemu_disks::parse_file_of_serial;
 
 /// Longest piece of an offending line that is kept, in bytes.

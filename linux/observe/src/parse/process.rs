@@ -59,18 +59,6 @@ pub fn parse_process_io(text: &[u8]) -> Option<ProcessIo> {
     })
 }
 
-/// The guest's name in the arguments of a QEMU process, from `/proc/<pid>/cmdline`: `-name web` or
-/// `-name guest=web,debug-threads=on`. `None` when it has none.
-pub fn parse_qemu_name(command_line: &[u8]) -> Option<String> {
-    let mut words = command_line.split(|byte| *byte == 0);
-    words.find(|word| *word == b"-name" || *word == b"--name")?;
-    let value = std::str::from_utf8(words.next()?).ok()?;
-    let named = value.split(',').find_map(|option| option.strip_prefix("guest="));
-    let name = named.or_else(|| value.split(',').next().filter(|first| !first.contains('=')))?;
-    let name: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
-    (!name.is_empty()).then_some(name)
-}
-
 /// The numbers on vsock (CIDs) that the arguments of a QEMU process give its devices, from `/proc/<pid>/cmdline`: `-device
 /// vhost-vsock-pci,guest-cid=3`, or as libvirt writes it `-device {"driver":"vhost-vsock-pci","guest-cid":3}`.
 pub fn parse_guest_cids(command_line: &[u8]) -> Vec<u32> {
@@ -114,7 +102,7 @@ fn is_vsock(driver: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{ProcessIo, parse_guest_cids, parse_process_io, parse_process_stat, parse_qemu_name};
+    use super::{ProcessIo, parse_guest_cids, parse_process_io, parse_process_stat};
 
     #[test]
     fn numbers_on_vsock() {
@@ -153,13 +141,5 @@ mod tests {
         let text = b"rchar: 6976\nwchar: 0\nsyscr: 10\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 4096\n";
         assert_eq!(parse_process_io(text), Some(ProcessIo { read_bytes: 4096, write_bytes: 4096 }));
         assert_eq!(parse_process_io(b"read_bytes: 1\n"), None);
-    }
-
-    #[test]
-    fn qemu_names() {
-        assert_eq!(parse_qemu_name(b"qemu-system-x86_64\0-name\0guest=web,debug-threads=on\0").as_deref(), Some("web"));
-        assert_eq!(parse_qemu_name(b"qemu\0-m\x001G\0-name\0db 1\0").as_deref(), Some("db 1"));
-        assert_eq!(parse_qemu_name(b"qemu\0-name\0debug-threads=on\0"), None);
-        assert_eq!(parse_qemu_name(b"qemu\0-name"), None);
     }
 }

@@ -26,7 +26,6 @@ fn parse_all(text: &[u8]) -> usize {
     parse::parse_pressure(text);
     parse::parse_process_stat(text);
     parse::parse_process_io(text);
-    parse::parse_qemu_name(text);
     parse::parse_guest_cids(text);
     parse::parse_file_of_serial(text, "root");
     rows.into_iter().max().unwrap_or(0)

@@ -5,6 +5,8 @@ use crate::v1::BFQ;
 use minerva_linux_observe::GuestDisk;
 use minerva_model::CgroupVersion;
 
+const MACHINE: &str = r"machine.slice/machine-qemu\x2d1\x2dvm.scope";
+
 #[test]
 fn a_disk_is_known_by_what_it_says_of_itself() {
     let host = FakeHost::new(CgroupVersion::V1);
@@ -34,7 +36,7 @@ fn a_guests_image_is_the_one_like_its_disk_else_the_largest_file_that_it_may_wri
     host.disk("sda", "8:0", BFQ, &[]);
     host.disk("sdb", "8:16", BFQ, &[]);
     host.partition("sdb", "sdb1", "8:17");
-    for (group, pid, name) in [("vm", 41, "qemu-system-x86"), ("shell", 42, "bash")] {
+    for (group, pid, name) in [(MACHINE, 41, "qemu-system-x86"), ("shell", 42, "qemu-system-x86")] {
         host.group(group, &format!("{pid}\n"));
         host.process(pid, name, 5, 0, 0);
         // One file system for each, by the process's own mounts.
@@ -53,14 +55,14 @@ fn a_guests_image_is_the_one_like_its_disk_else_the_largest_file_that_it_may_wri
     let tenants = [tenants, seen(&observer.discover())].concat();
     let id = |path: &str| tenants.iter().find(|tenant| tenant.cgroup.path == path).unwrap().id;
     let any = GuestDisk::default();
-    assert_eq!(observer.image_device(id("vm"), &any), None, "it has none open");
+    assert_eq!(observer.image_device(id(MACHINE), &any), None, "it has none open");
     open(41, 7, "firmware", 2_000);
     open(41, 8, "images", 60_000);
     open(41, 9, "firmware", 30_000);
     open(42, 7, "images", 60_000);
     let mut on = |size_bytes, serial: &str| {
         let disk = GuestDisk { size_bytes, serial: serial.to_owned() };
-        observer.image_device(id("vm"), &disk).map(|device| device.to_string()).unwrap_or_default()
+        observer.image_device(id(MACHINE), &disk).map(|device| device.to_string()).unwrap_or_default()
     };
     assert_eq!(on(0, ""), "8:16");
     // Of the size that the guest sees, whatever others there are; of a size that none has, the largest.
@@ -70,5 +72,5 @@ fn a_guests_image_is_the_one_like_its_disk_else_the_largest_file_that_it_may_wri
     let arguments = format!("qemu\0-drive\0id=d,file={}\0-device\0virtio-blk,drive=d,serial=data\0", data.display());
     host.write("proc/41/cmdline", &arguments);
     assert_eq!([on(60_000, "data"), on(60_000, "other"), on(0, "other")], ["8:0", "8:16", "8:16"]);
-    assert_eq!(observer.image_device(id("shell"), &any), None, "no guest");
+    assert_eq!(observer.image_device(id("shell"), &any), None, "whoever calls itself QEMU is no machine for it");
 }

@@ -104,7 +104,7 @@ fn the_disk_of_a_serial_is_found_among_those_of_a_real_guest() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let host = FakeHost::new(CgroupVersion::V1);
-    host.group("machine", &format!("{}\n", qemu.0.id()));
+    host.group("qemu.slice/100.scope", &format!("{}\n", qemu.0.id()));
     let roots = Roots { proc: PathBuf::from("/proc"), sys: PathBuf::from("/sys"), ..host.roots() };
     let mut observer = Observer::new(roots, &[]).unwrap();
     let tenants = seen(&observer.discover());

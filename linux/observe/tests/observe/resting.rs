@@ -195,7 +195,7 @@ fn what_tenants_use_besides_the_disk_is_read_only_when_it_is_wanted() {
 }
 
 #[test]
-fn a_name_from_a_command_line_is_for_people_only() {
+fn what_a_process_calls_itself_is_for_people_only_and_its_command_line_is_not_read() {
     let host = FakeHost::new(CgroupVersion::V1);
     host.group("vm1", "41\n");
     host.process(41, "qemu-kvm", 5, 0, 0);
@@ -209,8 +209,8 @@ fn a_name_from_a_command_line_is_for_people_only() {
     for (rules, name, group) in [(vec![], "vm1", None), (vec![group], "vm vm1", Some("vm1"))] {
         let tenant = seen(&host.observer(&rules).discover()).remove(0);
         assert_eq!((tenant.name.as_str(), tenant.group.as_deref()), (name, group));
-        assert_eq!((tenant.kind, tenant.origin.guest_name.as_deref()), (TenantKind::VirtualMachine, Some("victim")));
-        assert!(!tenant.history_key().contains("victim"));
+        assert_eq!((tenant.kind, tenant.origin.guest_name.as_deref()), (TenantKind::VirtualMachine, Some("qemu-41")));
+        assert!(!tenant.history_key().contains("qemu-41"));
     }
 }
 

@@ -236,17 +236,15 @@ fn a_plain_qemu_process_makes_its_group_a_guest_also_when_it_comes_late() {
     let host = FakeHost::new(CgroupVersion::V1);
     host.group("vm1", "41\n");
     host.process(41, "qemu-system-x86", 5, 0, 0);
-    host.write("proc/41/cmdline", "qemu-system-x86_64\0-name\0guest=web\0");
     host.group("vm2", "");
     let mut observer = host.observer(&[]);
     let tenants = seen(&observer.discover());
     assert_eq!((tenants[0].kind, tenants[0].name.as_str()), (TenantKind::VirtualMachine, "vm1"));
-    assert_eq!(tenants[0].origin.guest_name.as_deref(), Some("web"));
+    assert_eq!(tenants[0].origin.guest_name.as_deref(), Some("qemu-41"));
     assert_eq!(tenants[1].kind, TenantKind::Cgroup);
 
     host.write_group("vm2", "cgroup.procs", "42\n");
     host.process(42, "qemu-system-x86", 6, 0, 0);
-    host.write("proc/42/cmdline", "qemu-system-x86_64\0-m\x001G\0");
     observer.sample();
     let late = seen(&observer.discover());
     assert_eq!(late.len(), 1);

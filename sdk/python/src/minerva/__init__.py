@@ -120,6 +120,7 @@ __all__ = [
     "connect",
     "coordinated",
     "credits",
+    "debt",
     "deferred",
     "deprioritized",
     "describe",

@@ -62,12 +62,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Client",
     "Coordinated",
+    "Debt",
     "Held",
     "Job",
     "boost",
     "connect",
     "coordinated",
     "credits",
+    "debt",
     "deprioritized",
     "describe",
     "job",
@@ -733,6 +735,24 @@ async def deprioritized(level: Level | LevelWord = Level.LOW, *, strict: bool = 
 async def job(name: str, bytes: int | None = None, *, strict: bool = False) -> AsyncIterator[Job]:
     """As `minerva.Client.job`."""
     async with (await _default()).job(name, bytes, strict=strict) as held:
+        yield held
+
+
+@contextlib.asynccontextmanager
+async def debt(
+    name: str,
+    service: float,
+    *,
+    tied_bytes: int = 0,
+    deadline: float | None = None,
+    device: str = "",
+    path: str | os.PathLike[str] | None = None,
+    strict: bool = False,
+) -> AsyncIterator[Debt]:
+    """As `minerva.Client.debt`."""
+    async with (await _default()).debt(
+        name, service, tied_bytes=tied_bytes, deadline=deadline, device=device, path=path, strict=strict
+    ) as held:
         yield held
 
 

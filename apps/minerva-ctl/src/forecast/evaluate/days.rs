@@ -2,6 +2,7 @@
 
 use super::score::{Account, Board};
 use super::series::Series;
+use crate::progress::Progress;
 use minerva_forecast::seasonal::{
     ArrivalStates, BIN_SECONDS, BINS_PER_DAY, BINS_PER_WEEK, DayClusters, Ensemble, HoltWinters, LongArma, Seasonal,
     SeasonalNaive,
@@ -123,7 +124,7 @@ impl Model {
 }
 
 /// Backtests all models: boards of the day and of the week ahead.
-pub(super) fn backtest(Binned { values, first }: &Binned) -> [Board; 2] {
+pub(super) fn backtest(Binned { values, first }: &Binned, progress: &mut Progress) -> [Board; 2] {
     let mut both = [NAMES.map(Account::new).to_vec(), NAMES.map(Account::new).to_vec()];
     let mut models = Model::all();
     let mut history: Vec<f64> = Vec::new();
@@ -132,6 +133,7 @@ pub(super) fn backtest(Binned { values, first }: &Binned) -> [Board; 2] {
         let (day, number) = (bin / BINS_PER_DAY, (first + bin) % BINS_PER_WEEK);
         if bin.is_multiple_of(BINS_PER_DAY) && day >= FIRST_DAYS {
             for (index, model) in models.iter_mut().enumerate() {
+                progress.part("days and weeks", bin, values.len());
                 let began = Instant::now();
                 if (day - FIRST_DAYS).is_multiple_of(REFIT_DAYS) {
                     model.fit(&history[history.len().saturating_sub(HISTORY_BINS)..]);

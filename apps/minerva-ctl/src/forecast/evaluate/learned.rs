@@ -4,6 +4,7 @@
 use super::horizon::{AHEAD, FIRST, sum_from};
 use super::score::Account;
 use super::series::Series;
+use crate::progress::Progress;
 use minerva_forecast::host::{Learner, LearnerSettings};
 use minerva_forecast::online::{NAIVE, Naive, SkillMeter};
 use minerva_forecast::tenant::{Cutter, FeatureState, Row};
@@ -34,15 +35,15 @@ struct Pending {
 }
 
 /// Backtests both models: accounts of the next step, and of the sum of the next fifteen.
-pub(super) fn backtest(series: &Series) -> [Vec<Account>; 2] {
+pub(super) fn backtest(series: &Series, progress: &mut Progress) -> [Vec<Account>; 2] {
     [1, AHEAD].map(|ahead| {
-        let of = |name, model| account(name, model, ahead, series);
+        let mut of = |name, model| account(name, model, ahead, series, progress);
         vec![of("ridge", Model::Ridge), of("boosted trees", Model::Trees)]
     })
 }
 
 /// A naive forecast speaks while the model loses, as in the daemon.
-fn account(name: &'static str, model: Model, ahead: usize, series: &Series) -> Account {
+fn account(name: &'static str, model: Model, ahead: usize, series: &Series, progress: &mut Progress) -> Account {
     let mut account = Account::new(name);
     let mut learner = Learner::new(LearnerSettings::default());
     let (mut features, mut cutter) = (FeatureState::bounded(), Cutter::default());
@@ -50,6 +51,7 @@ fn account(name: &'static str, model: Model, ahead: usize, series: &Series) -> A
     let (mut row, mut rows): (Option<Row>, usize) = (None, 0);
     let mut pending: VecDeque<Pending> = VecDeque::new();
     for (step, value) in series.values.iter().enumerate() {
+        progress.part(name, step, series.values.len());
         let began = Instant::now();
         if let Some(row) = row {
             let base = sum_log(row[0], ahead);

@@ -23,6 +23,7 @@ mod table;
 
 use crate::arguments::Evaluated as Arguments;
 use crate::output::{self, CommandStatus};
+use crate::progress::Progress;
 use anyhow::{Context as _, bail};
 use days::Binned;
 use score::{Board, Score};
@@ -56,12 +57,8 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<CommandSt
     if arguments.step.is_some_and(|step| step.is_zero()) {
         bail!("--step 0s is no step: write how long one is, or leave --step away for the median time from row to row");
     }
-    let mut problems = Problems::of(&arguments.file);
-    let all = match table::read(&arguments.file)? {
-        Some(table) => columns::all(&table, arguments, &mut problems)
-            .with_context(|| format!("failed to use {}", arguments.file.display()))?,
-        None => recording::read(&arguments.file, arguments.step.map(|step| step.as_secs_f64()), &mut problems)?,
-    };
+    let (mut problems, mut progress) = (Problems::of(&arguments.file), Progress::new());
+    let all = read(arguments, &mut problems, &mut progress)?;
     for line in problems.lines() {
         output::warning(&line)?;
     }
@@ -75,8 +72,10 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<CommandSt
         bail!("{} holds no series: nobody did any I/O in it", arguments.file.display());
     }
     let mut evaluated = Vec::new();
-    for series in all {
-        let one = evaluate(series);
+    let count = all.len();
+    for (number, series) in (1..).zip(all) {
+        progress.begin(format!("{} ({number} of {count}): ", series.name));
+        let one = evaluate(series, &mut progress);
         if json {
             print_json(&one)?
         } else {
@@ -94,13 +93,21 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<CommandSt
     Ok(CommandStatus::found_if(!problems.is_empty() || !evaluated.iter().all(is_known)))
 }
 
-fn evaluate(series: Series) -> Evaluated {
+fn read(arguments: &Arguments, problems: &mut Problems, progress: &mut Progress) -> anyhow::Result<Vec<Series>> {
+    match table::read(&arguments.file)? {
+        Some(table) => columns::all(&table, arguments, problems)
+            .with_context(|| format!("failed to use {}", arguments.file.display())),
+        None => recording::read(&arguments.file, arguments.step.map(|step| step.as_secs_f64()), problems, progress),
+    }
+}
+
+fn evaluate(series: Series, progress: &mut Progress) -> Evaluated {
     // Fifteen steps of more than a minute are no pattern of seconds, but the next step is as good as any.
-    let mut boards: Vec<Board> = steps::backtest(&series).into();
-    boards.push(sessions::backtest(&series));
+    let mut boards: Vec<Board> = steps::backtest(&series, progress).into();
+    boards.push(sessions::backtest(&series, progress));
     let binned = match days::binned(&series) {
         Ok(binned) => {
-            boards.extend(days::backtest(&binned));
+            boards.extend(days::backtest(&binned, progress));
             Some(binned)
         }
         Err(why) => {

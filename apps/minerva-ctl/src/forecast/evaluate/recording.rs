@@ -1,7 +1,9 @@
 //! The series of a recording: what each tenant read and wrote on each disk, slice by slice, as the engine saw it.
 
 use super::series::{Problems, Row, Series, series};
+use crate::progress::Progress;
 use anyhow::Context as _;
+use minerva_engine::Engine;
 use minerva_forecast::tenant::Usage;
 use minerva_model::{DeviceId, Event, TenantId};
 use minerva_store::{Entry, Recording, RecordingErrorKind};
@@ -12,10 +14,15 @@ use std::path::Path;
 type Rates = [f64; 2];
 
 /// Reads a recording to its end, or to where it is cut.
-pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> anyhow::Result<Vec<Series>> {
+pub(super) fn read(
+    path: &Path,
+    step: Option<f64>,
+    problems: &mut Problems,
+    progress: &mut Progress,
+) -> anyhow::Result<Vec<Series>> {
     let mut recording = Recording::open(path).with_context(|| no_recording(path))?;
-    let mut engine =
-        crate::replay::engine(&mut recording).with_context(|| format!("failed to read {}", path.display()))?;
+    let unread = || format!("failed to read {}", path.display());
+    let mut engine = crate::replay::engine(&mut recording).with_context(unread)?;
     // What the engine knew when the recording began wants to be said first.
     while engine.poll_effect().is_some() {}
     // A recording that begins with a snapshot names nobody again who was there before.
@@ -26,6 +33,7 @@ pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> a
     let (mut usage, mut wall) = (BTreeMap::new(), None);
     // The header is the first line.
     for (line, entry) in (2..).zip(recording) {
+        progress.tell(|| format!("{line} lines of the recording are read"));
         let (at, event) = match entry {
             Ok(Entry::Event { at, what }) => (at, what),
             Ok(Entry::Effect { .. }) => continue,
@@ -33,25 +41,20 @@ pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> a
                 problems.note(line, "the recording ends here without its end");
                 break;
             }
-            Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
+            Err(error) => return Err(error).with_context(unread),
         };
         match &event {
             Event::TenantSeen { tenant, .. } => drop(tenants.insert(tenant.id, tenant.name.clone())),
             Event::DeviceSeen(device) => drop(devices.insert(device.id, device.name.clone())),
+            Event::Sampled(sample) => wall = wall.or(sample.wall_seconds.map(|seconds| (slices.len(), seconds as f64))),
             _ => {}
         }
         let is_slice = matches!(event, Event::Sampled(_));
-        if let Event::Sampled(sample) = &event {
-            wall = wall.or(sample.wall_seconds.map(|seconds| (slices.len(), seconds as f64)));
-        }
         engine.handle(at, event);
         while engine.poll_effect().is_some() {}
         if is_slice {
-            for row in engine.signals().io.iter().filter(|row| row.elapsed.0 > 0) {
-                let seconds = row.elapsed.as_secs_f64();
-                let of = |bytes: u64| bytes as f64 / seconds;
-                let both = [of(row.transferred.read_bytes), of(row.transferred.write_bytes)];
-                rates.entry((row.tenant, row.device)).or_default().insert(slices.len(), both);
+            for (pair, both) in rates_of(&engine) {
+                rates.entry(pair).or_default().insert(slices.len(), both);
             }
             let used = engine.signals().usage.iter();
             usage.extend(used.map(|row| ((row.tenant, slices.len()), Usage::from(row))));
@@ -59,6 +62,14 @@ pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> a
         }
     }
     Ok(Read { tenants, devices, slices, rates, usage, wall }.series(step, problems))
+}
+
+/// What each tenant read and wrote on each disk in the last slice.
+fn rates_of(engine: &Engine) -> impl Iterator<Item = ((TenantId, DeviceId), Rates)> {
+    engine.signals().io.iter().filter(|row| row.elapsed.0 > 0).map(|row| {
+        let of = |bytes: u64| bytes as f64 / row.elapsed.as_secs_f64();
+        ((row.tenant, row.device), [of(row.transferred.read_bytes), of(row.transferred.write_bytes)])
+    })
 }
 
 fn no_recording(path: &Path) -> String {

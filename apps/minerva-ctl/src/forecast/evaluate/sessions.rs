@@ -3,6 +3,7 @@
 
 use super::score::{Account, Board};
 use super::series::Series;
+use crate::progress::Progress;
 use minerva_forecast::tenant::Cutter;
 use minerva_forecast::{Forecaster, ForecasterSettings, Key, SliceTime};
 use minerva_model::{DeviceId, TenantId};
@@ -23,7 +24,7 @@ struct Begun {
 }
 
 /// Backtests the model beside the last session and the mean of those before.
-pub(super) fn backtest(series: &Series) -> Board {
+pub(super) fn backtest(series: &Series, progress: &mut Progress) -> Board {
     let mut accounts = ["model of sessions", "last session", "mean of logarithms"].map(Account::new);
     let mut forecaster = Forecaster::new(ForecasterSettings::default());
     let mut cutter = Cutter::default();
@@ -31,10 +32,13 @@ pub(super) fn backtest(series: &Series) -> Board {
     // Sessions that are over, their last size and the sum of their logarithms.
     let (mut over, mut last, mut logs) = (0, 0.0, 0.0);
     for step in 0..series.values.len() {
+        progress.part("sessions", step, series.values.len());
         let Some(reading) = series.reading(step) else { continue };
         let ended = cutter.observe(&reading);
-        if let Some(total) = ended {
-            if let Some(Begun { step, told }) = begun.take().filter(|_| over >= FIRST) {
+        let begun_before = if ended.is_some() { begun.take() } else { None };
+        // One that did not come to anything is none.
+        if let Some(total) = ended.filter(|total| *total > 0.0) {
+            if let Some(Begun { step, told }) = begun_before.filter(|_| over >= FIRST) {
                 accounts.iter_mut().zip(told).for_each(|(account, told)| account.take(step, told, total));
             }
             (over, last, logs) = (over + 1, total, logs + total.ln_1p());

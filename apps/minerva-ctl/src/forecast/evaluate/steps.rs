@@ -4,6 +4,7 @@ use super::horizon::{AHEAD, FIRST, sum_from};
 use super::learned;
 use super::score::{Account, Board};
 use super::series::Series;
+use crate::progress::Progress;
 use minerva_forecast::arima::{self, Arima, Budget, Workspace};
 use minerva_forecast::evaluate::Brier;
 use minerva_forecast::online::{NAIVE, Naive};
@@ -30,7 +31,7 @@ const FITS: [(&str, Fit); 3] = [
 ];
 
 /// Backtests all models: boards of the next step and of the next fifteen.
-pub(super) fn backtest(series: &Series) -> [Board; 2] {
+pub(super) fn backtest(series: &Series, progress: &mut Progress) -> [Board; 2] {
     let values = &series.values;
     let finite = values.iter().filter(|value| value.is_finite()).count();
     let least = FIRST + AHEAD + 1;
@@ -41,10 +42,10 @@ pub(super) fn backtest(series: &Series) -> [Board; 2] {
     let mut both = naive(values);
     let mut workspace = Workspace::default();
     for (name, fit) in FITS {
-        let accounts = autoregression(name, fit, values, &mut workspace);
+        let accounts = autoregression(name, fit, values, &mut workspace, progress);
         both.iter_mut().zip(accounts).for_each(|(board, account)| board.push(account));
     }
-    both.iter_mut().zip(learned::backtest(series)).for_each(|(board, accounts)| board.extend(accounts));
+    both.iter_mut().zip(learned::backtest(series, progress)).for_each(|(board, accounts)| board.extend(accounts));
     busy(values, &mut both[1], &mut workspace);
     let [next, ahead] = both;
     let board = |horizon, accounts| Board { horizon, accounts, simplest: SIMPLEST, none_because: None };
@@ -90,10 +91,17 @@ fn history(values: &[f64], step: usize) -> (Vec<f64>, f64) {
     (series, ceiling)
 }
 
-fn autoregression(name: &'static str, fit: Fit, values: &[f64], workspace: &mut Workspace) -> [Account; 2] {
+fn autoregression(
+    name: &'static str,
+    fit: Fit,
+    values: &[f64],
+    workspace: &mut Workspace,
+    progress: &mut Progress,
+) -> [Account; 2] {
     let mut both = [Account::new(name), Account::new(name)];
     let (mut model, mut ceiling) = (None, f64::INFINITY);
     for (step, value) in values.iter().enumerate().skip(FIRST) {
+        progress.part(name, step, values.len());
         let began = Instant::now();
         if (step - FIRST).is_multiple_of(REFIT) {
             let (series, cut) = history(values, step);
@@ -109,7 +117,8 @@ fn autoregression(name: &'static str, fit: Fit, values: &[f64], workspace: &mut 
             }
         }
         if let Some(model) = &mut model {
-            model.update(value.min(ceiling));
+            // `min` of no number and the ceiling is the ceiling.
+            model.update(if value.is_finite() { value.min(ceiling) } else { *value });
         }
     }
     // A path tells both.
@@ -157,6 +166,32 @@ fn busy(values: &[f64], accounts: &mut [Account], workspace: &mut Workspace) {
             "autoregression, Burg" => account.busy = Some(ours),
             "long mean" => account.busy = Some(usual),
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FITS, autoregression};
+    use crate::progress::Progress;
+    use minerva_forecast::arima::Workspace;
+
+    #[test]
+    fn a_gap_is_taken_for_what_is_expected_and_not_for_the_most_that_came() {
+        // A constant and noise, and bursts of ten times as much that last: the ceiling is one of those.
+        let (mut random, mut is_burst) = (fastrand::Rng::with_seed(7), false);
+        let mut value = || {
+            is_burst = if is_burst { random.u8(..8) > 0 } else { random.u8(..60) == 0 };
+            if is_burst { 1_000.0 } else { 100.0 + 10.0 * random.f64() }
+        };
+        let mut values: Vec<f64> = (0..451).map(|_| value()).collect();
+        // Between two fits, and after what is usual.
+        values[410..430].fill(100.0);
+        values[430..450].fill(f64::NAN);
+        for (name, fit) in FITS {
+            let [next, _] = autoregression(name, fit, &values, &mut Workspace::default(), &mut Progress::new());
+            let after = next.points.back().map(|point| point.forecast).expect("a forecast");
+            assert!((50.0..400.0).contains(&after), "{name}: {after} after the gap");
         }
     }
 }

@@ -1,0 +1,108 @@
+//! Live views in a terminal of their own.
+
+use crate::{Daemon, place, tool, until};
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A daemon that looks at nothing; none, having said why, where it cannot be.
+fn daemon(directory: &Path) -> Option<Daemon> {
+    let minervad = Path::new(env!("CARGO_BIN_EXE_minerva-ctl")).with_file_name("minervad");
+    let has_terminals = Command::new("script").arg("--version").output().is_ok();
+    if !minervad.exists() || !has_terminals {
+        eprintln!("skipped: needs minervad beside minerva-ctl (cargo build -p minervad), and script(1)");
+        return None;
+    }
+    let file = directory.join("minerva.toml");
+    let settings = fs::read_to_string(&file).expect("the file").replace(
+        "[daemon]\n",
+        "[observe]\nslice = \"100ms\"\n[daemon]\ninclude = [\"minerva-test-ctl-none\"]\ndevices_only = [\"none\"]\n",
+    );
+    fs::write(&file, settings).expect("the file");
+    let log = fs::File::create(directory.join("log")).expect("a log");
+    let daemon = Command::new(minervad).arg("--config").arg(&file).stderr(log).spawn().expect("the daemon");
+    let daemon = Daemon(daemon);
+    until("the daemon answers", || tool(directory, &["status"]).status.code() != Some(2));
+    Some(daemon)
+}
+
+/// `top` in a terminal: its number and its end are in files, and so is how the terminal was before and after.
+fn top(directory: &Path) -> Child {
+    let script = format!(
+        "stty rows 40 cols 120; stty -a > before; \
+         sh -c 'echo $$ > pid; exec {} --config minerva.toml top'; echo $? > code; stty -a > after; echo > ended",
+        env!("CARGO_BIN_EXE_minerva-ctl")
+    );
+    for file in ["before", "after", "pid", "code", "ended"] {
+        let _ = fs::remove_file(directory.join(file));
+    }
+    let screen = fs::File::create(directory.join("screen")).expect("a file");
+    let mut command = Command::new("script");
+    command.args(["-qfec", &script, "/dev/null"]).env("SHELL", "/bin/sh").env("TERM", "xterm");
+    command.current_dir(directory).stdin(Stdio::piped()).stdout(screen).spawn().expect("script(1)")
+}
+
+fn read(directory: &Path, file: &str) -> String {
+    fs::read_to_string(directory.join(file)).unwrap_or_default()
+}
+
+fn is_shown(directory: &Path) -> bool {
+    String::from_utf8_lossy(&fs::read(directory.join("screen")).unwrap_or_default()).contains("minerva")
+}
+
+#[test]
+fn a_view_that_is_ended_by_a_signal_gives_the_terminal_back() {
+    let directory = place("minerva-test-ctl-none");
+    let directory = directory.path();
+    let Some(_daemon) = daemon(directory) else { return };
+    for (signal, code) in [("-TERM", "143"), ("-HUP", "129")] {
+        let mut terminal = top(directory);
+        until("it is shown", || is_shown(directory));
+        assert!(Command::new("kill").args([signal, read(directory, "pid").trim()]).status().expect("kill").success());
+        until("it ends", || directory.join("ended").exists());
+        assert_eq!(read(directory, "code").trim(), code);
+        assert_eq!(read(directory, "after"), read(directory, "before"), "{signal}");
+        assert!(read(directory, "before").contains(" icanon"));
+        drop(terminal.stdin.take());
+        terminal.wait().expect("an end");
+    }
+}
+
+#[test]
+fn servers_of_guests_disks_that_hang_hold_up_no_key() {
+    let directory = place("minerva-test-ctl-none");
+    let directory = directory.path();
+    let Some(_daemon) = daemon(directory) else { return };
+    let servers = directory.join("run/servers");
+    fs::create_dir_all(&servers).expect("a directory");
+    // As many as would hold it up for longer than anything here waits.
+    let hung: Vec<UnixListener> = ["a", "b", "c", "d", "e"]
+        .iter()
+        .map(|name| UnixListener::bind(servers.join(name)).expect("a socket"))
+        .collect();
+    hung.iter().for_each(|server| server.set_nonblocking(true).expect("a socket"));
+    let mut terminal = top(directory);
+    until("it is shown", || is_shown(directory));
+    let mut keys = terminal.stdin.take().expect("a pipe");
+    let mut press = |key: &[u8]| keys.write_all(key).and_then(|()| keys.flush()).expect("a key");
+    press(b"d");
+    let tool = read(directory, "pid").trim().to_owned();
+    // The daemon asks them too.
+    let is_asked_by_tool = |server: &UnixListener| match server.accept() {
+        Ok((stream, _)) => {
+            let peer = rustix::net::sockopt::socket_peercred(&stream).expect("a peer").pid;
+            // It stays open, and nothing is answered.
+            std::mem::forget(stream);
+            peer.as_raw_nonzero().to_string() == tool
+        }
+        Err(error) if error.kind() == ErrorKind::WouldBlock => false,
+        Err(error) => panic!("{error}"),
+    };
+    until("the tool asks one", || hung.iter().any(is_asked_by_tool));
+    press(b"q");
+    until("it ends", || directory.join("ended").exists());
+    assert_eq!(read(directory, "code").trim(), "0");
+    terminal.wait().expect("an end");
+}
