@@ -222,7 +222,7 @@ pub(crate) const COORDINATION: &[Key<Config>] = &[
     },
     Key {
         name: "operations_max",
-        doc: "Operations of one tenant that may wait or be under way; of one account four times as many.",
+        doc: "Operations of one tenant that may wait or be under way; of all that one user makes in a delegated group four times as many.",
         kind: Kind::Whole { least: 1, most: 10000, set: |c, v| c.engine.coordination.operations_max = v as u32 },
         show: |c| Some(c.engine.coordination.operations_max.to_string()),
         example: "",

@@ -16,18 +16,6 @@ _minerva__agent() {
             ",$1")
                 cmd="minerva__agent"
                 ;;
-            minerva__agent,generate)
-                cmd="minerva__agent__subcmd__generate"
-                ;;
-            minerva__agent,help)
-                cmd="minerva__agent__subcmd__help"
-                ;;
-            minerva__agent__subcmd__help,generate)
-                cmd="minerva__agent__subcmd__help__subcmd__generate"
-                ;;
-            minerva__agent__subcmd__help,help)
-                cmd="minerva__agent__subcmd__help__subcmd__help"
-                ;;
             *)
                 ;;
         esac
@@ -35,7 +23,7 @@ _minerva__agent() {
 
     case "${cmd}" in
         minerva__agent)
-            opts="-h -V --upstream --socket --shared --report-period --idle-exit --print-report --json --help --version generate help"
+            opts="-h -V --upstream --socket --shared --report-period --idle-exit --print-report --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -57,62 +45,6 @@ _minerva__agent() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__agent__subcmd__generate)
-            opts="-h --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__agent__subcmd__help)
-            opts="generate help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__agent__subcmd__help__subcmd__generate)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__agent__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

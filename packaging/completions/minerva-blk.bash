@@ -19,26 +19,14 @@ _minerva__blk() {
             minerva__blk,attach-line)
                 cmd="minerva__blk__subcmd__attach__subcmd__line"
                 ;;
-            minerva__blk,generate)
-                cmd="minerva__blk__subcmd__generate"
-                ;;
             minerva__blk,help)
                 cmd="minerva__blk__subcmd__help"
-                ;;
-            minerva__blk,look-at-images)
-                cmd="minerva__blk__subcmd__look__subcmd__at__subcmd__images"
                 ;;
             minerva__blk__subcmd__help,attach-line)
                 cmd="minerva__blk__subcmd__help__subcmd__attach__subcmd__line"
                 ;;
-            minerva__blk__subcmd__help,generate)
-                cmd="minerva__blk__subcmd__help__subcmd__generate"
-                ;;
             minerva__blk__subcmd__help,help)
                 cmd="minerva__blk__subcmd__help__subcmd__help"
-                ;;
-            minerva__blk__subcmd__help,look-at-images)
-                cmd="minerva__blk__subcmd__help__subcmd__look__subcmd__at__subcmd__images"
                 ;;
             *)
                 ;;
@@ -47,7 +35,7 @@ _minerva__blk() {
 
     case "${cmd}" in
         minerva__blk)
-            opts="-h -V --config --check --log-requests --take-over --detach --help --version attach-line generate look-at-images help"
+            opts="-h -V --config --check --log-requests --take-over --detach --help --version attach-line help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -86,26 +74,8 @@ _minerva__blk() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        minerva__subcmd__blk__subcmd__generate)
-            opts="-h --config --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         minerva__subcmd__blk__subcmd__help)
-            opts="attach-line generate look-at-images help"
+            opts="attach-line help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -132,20 +102,6 @@ _minerva__blk() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        minerva__subcmd__blk__subcmd__help__subcmd__generate)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         minerva__subcmd__blk__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -153,38 +109,6 @@ _minerva__blk() {
                 return 0
             fi
             case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__blk__subcmd__help__subcmd__look__subcmd__at__subcmd__images)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__blk__subcmd__look__subcmd__at__subcmd__images)
-            opts="-h --config --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -32,16 +32,8 @@ complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l detach -d 'With
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -s V -l version -d 'Print version'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
-complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -f -a "generate" -d 'Writes the manual page and the completions'
-complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -f -a "look-at-images" -d 'Says which images\' storage answers'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand attach-line" -l config -d 'File with the disks and their contracts' -r -F
 complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand attach-line" -s h -l help -d 'Print help'
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand generate" -l config -d 'File with the disks and their contracts' -r -F
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand generate" -s h -l help -d 'Print help'
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand look-at-images" -l config -d 'File with the disks and their contracts' -r -F
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand look-at-images" -s h -l help -d 'Print help'
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand help; and not __fish_seen_subcommand_from attach-line generate look-at-images help" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand help; and not __fish_seen_subcommand_from attach-line generate look-at-images help" -f -a "generate" -d 'Writes the manual page and the completions'
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand help; and not __fish_seen_subcommand_from attach-line generate look-at-images help" -f -a "look-at-images" -d 'Says which images\' storage answers'
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand help; and not __fish_seen_subcommand_from attach-line generate look-at-images help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand help; and not __fish_seen_subcommand_from attach-line help" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
+complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand help; and not __fish_seen_subcommand_from attach-line help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -49,9 +49,6 @@ _minerva__ctl() {
             minerva__ctl,forecast)
                 cmd="minerva__ctl__subcmd__forecast"
                 ;;
-            minerva__ctl,generate)
-                cmd="minerva__ctl__subcmd__generate"
-                ;;
             minerva__ctl,help)
                 cmd="minerva__ctl__subcmd__help"
                 ;;
@@ -60,9 +57,6 @@ _minerva__ctl() {
                 ;;
             minerva__ctl,priority)
                 cmd="minerva__ctl__subcmd__priority"
-                ;;
-            minerva__ctl,probe-reader)
-                cmd="minerva__ctl__subcmd__probe__subcmd__reader"
                 ;;
             minerva__ctl,record)
                 cmd="minerva__ctl__subcmd__record"
@@ -166,17 +160,11 @@ _minerva__ctl() {
             minerva__ctl__subcmd__cache,help)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help"
                 ;;
-            minerva__ctl__subcmd__cache,prepare)
-                cmd="minerva__ctl__subcmd__cache__subcmd__prepare"
-                ;;
             minerva__ctl__subcmd__cache,put)
                 cmd="minerva__ctl__subcmd__cache__subcmd__put"
                 ;;
             minerva__ctl__subcmd__cache,run)
                 cmd="minerva__ctl__subcmd__cache__subcmd__run"
-                ;;
-            minerva__ctl__subcmd__cache,settle)
-                cmd="minerva__ctl__subcmd__cache__subcmd__settle"
                 ;;
             minerva__ctl__subcmd__cache,status)
                 cmd="minerva__ctl__subcmd__cache__subcmd__status"
@@ -205,17 +193,11 @@ _minerva__ctl() {
             minerva__ctl__subcmd__cache__subcmd__help,help)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__help"
                 ;;
-            minerva__ctl__subcmd__cache__subcmd__help,prepare)
-                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__prepare"
-                ;;
             minerva__ctl__subcmd__cache__subcmd__help,put)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__put"
                 ;;
             minerva__ctl__subcmd__cache__subcmd__help,run)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__run"
-                ;;
-            minerva__ctl__subcmd__cache__subcmd__help,settle)
-                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__settle"
                 ;;
             minerva__ctl__subcmd__cache__subcmd__help,status)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__status"
@@ -355,9 +337,6 @@ _minerva__ctl() {
             minerva__ctl__subcmd__help,forecast)
                 cmd="minerva__ctl__subcmd__help__subcmd__forecast"
                 ;;
-            minerva__ctl__subcmd__help,generate)
-                cmd="minerva__ctl__subcmd__help__subcmd__generate"
-                ;;
             minerva__ctl__subcmd__help,help)
                 cmd="minerva__ctl__subcmd__help__subcmd__help"
                 ;;
@@ -366,9 +345,6 @@ _minerva__ctl() {
                 ;;
             minerva__ctl__subcmd__help,priority)
                 cmd="minerva__ctl__subcmd__help__subcmd__priority"
-                ;;
-            minerva__ctl__subcmd__help,probe-reader)
-                cmd="minerva__ctl__subcmd__help__subcmd__probe__subcmd__reader"
                 ;;
             minerva__ctl__subcmd__help,record)
                 cmd="minerva__ctl__subcmd__help__subcmd__record"
@@ -439,17 +415,11 @@ _minerva__ctl() {
             minerva__ctl__subcmd__help__subcmd__cache,flush)
                 cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__flush"
                 ;;
-            minerva__ctl__subcmd__help__subcmd__cache,prepare)
-                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__prepare"
-                ;;
             minerva__ctl__subcmd__help__subcmd__cache,put)
                 cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__put"
                 ;;
             minerva__ctl__subcmd__help__subcmd__cache,run)
                 cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__run"
-                ;;
-            minerva__ctl__subcmd__help__subcmd__cache,settle)
-                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__settle"
                 ;;
             minerva__ctl__subcmd__help__subcmd__cache,status)
                 cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__status"
@@ -518,7 +488,7 @@ _minerva__ctl() {
 
     case "${cmd}" in
         minerva__ctl)
-            opts="-h -V --json --socket --config --help --version status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help"
+            opts="-h -V --json --socket --config --help --version status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1000,7 +970,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache)
-            opts="-h --server --json --socket --config --help put deferred flush status top explain run units attach-line prepare settle drop help"
+            opts="-h --server --json --socket --config --help put deferred flush status top explain run units attach-line drop help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1140,7 +1110,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__help)
-            opts="put deferred flush status top explain run units attach-line prepare settle drop help"
+            opts="put deferred flush status top explain run units attach-line drop help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1237,20 +1207,6 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__prepare)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__put)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1266,20 +1222,6 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__run)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__settle)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1328,40 +1270,6 @@ _minerva__ctl() {
                 return 0
             fi
             case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__ctl__subcmd__cache__subcmd__prepare)
-            opts="-h --name --pool --tenant --json --socket --config --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --name)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --pool)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --tenant)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --socket)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1418,28 +1326,6 @@ _minerva__ctl() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --socket)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__ctl__subcmd__cache__subcmd__settle)
-            opts="-h --as-caller --json --socket --config --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2385,30 +2271,8 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        minerva__subcmd__ctl__subcmd__generate)
-            opts="-h --json --socket --config --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --socket)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         minerva__subcmd__ctl__subcmd__help)
-            opts="status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help"
+            opts="status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2590,7 +2454,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__cache)
-            opts="put deferred flush status top explain run units attach-line prepare settle drop"
+            opts="put deferred flush status top explain run units attach-line drop"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2673,20 +2537,6 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__prepare)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__put)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -2702,20 +2552,6 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__run)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__settle)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3023,20 +2859,6 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        minerva__subcmd__ctl__subcmd__help__subcmd__generate)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -3080,20 +2902,6 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__priority)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__ctl__subcmd__help__subcmd__probe__subcmd__reader)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3360,28 +3168,6 @@ _minerva__ctl() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --socket)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__ctl__subcmd__probe__subcmd__reader)
-            opts="-h --json --socket --config --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

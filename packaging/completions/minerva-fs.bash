@@ -19,9 +19,6 @@ _minerva__fs() {
             minerva__fs,doctor)
                 cmd="minerva__fs__subcmd__doctor"
                 ;;
-            minerva__fs,generate)
-                cmd="minerva__fs__subcmd__generate"
-                ;;
             minerva__fs,help)
                 cmd="minerva__fs__subcmd__help"
                 ;;
@@ -36,9 +33,6 @@ _minerva__fs() {
                 ;;
             minerva__fs__subcmd__help,doctor)
                 cmd="minerva__fs__subcmd__help__subcmd__doctor"
-                ;;
-            minerva__fs__subcmd__help,generate)
-                cmd="minerva__fs__subcmd__help__subcmd__generate"
                 ;;
             minerva__fs__subcmd__help,help)
                 cmd="minerva__fs__subcmd__help__subcmd__help"
@@ -59,7 +53,7 @@ _minerva__fs() {
 
     case "${cmd}" in
         minerva__fs)
-            opts="-h -V --config --check --help --version doctor reload status virtiofs generate help"
+            opts="-h -V --config --check --help --version doctor reload status virtiofs help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -94,26 +88,8 @@ _minerva__fs() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        minerva__subcmd__fs__subcmd__generate)
-            opts="-h --config --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         minerva__subcmd__fs__subcmd__help)
-            opts="doctor reload status virtiofs generate help"
+            opts="doctor reload status virtiofs help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -127,20 +103,6 @@ _minerva__fs() {
             return 0
             ;;
         minerva__subcmd__fs__subcmd__help__subcmd__doctor)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__fs__subcmd__help__subcmd__generate)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

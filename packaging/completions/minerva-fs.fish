@@ -32,7 +32,6 @@ complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "doctor" -d 'C
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "reload" -d 'Make the running service read the file again, as SIGHUP does: tenants, quotas, watermarks. A file with a mistake changes nothing'
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "status" -d 'Show how much of each pool every tenant uses'
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "virtiofs" -d 'Serve the trees of a virtual machine to it, in place of the program that this becomes: virtiofsd, in a user namespace in which root is the machine\'s own'
-complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "generate" -d 'Write the manual page and the completions'
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -l config -d 'File with the pools and tenants' -r -F
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -l json -d 'Print JSON'
@@ -45,11 +44,8 @@ complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand status" -s h -l he
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand virtiofs" -l program -d 'Another virtiofsd than the one that is installed' -r -F
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand virtiofs" -l config -d 'File with the pools and tenants' -r -F
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand virtiofs" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand generate" -l config -d 'File with the pools and tenants' -r -F
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand generate" -s h -l help -d 'Print help'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs generate help" -f -a "doctor" -d 'Check whether and how well it can serve here: passthrough, pools, mounts, and files left by an earlier run'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs generate help" -f -a "reload" -d 'Make the running service read the file again, as SIGHUP does: tenants, quotas, watermarks. A file with a mistake changes nothing'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs generate help" -f -a "status" -d 'Show how much of each pool every tenant uses'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs generate help" -f -a "virtiofs" -d 'Serve the trees of a virtual machine to it, in place of the program that this becomes: virtiofsd, in a user namespace in which root is the machine\'s own'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs generate help" -f -a "generate" -d 'Write the manual page and the completions'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs help" -f -a "doctor" -d 'Check whether and how well it can serve here: passthrough, pools, mounts, and files left by an earlier run'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs help" -f -a "reload" -d 'Make the running service read the file again, as SIGHUP does: tenants, quotas, watermarks. A file with a mistake changes nothing'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs help" -f -a "status" -d 'Show how much of each pool every tenant uses'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs help" -f -a "virtiofs" -d 'Serve the trees of a virtual machine to it, in place of the program that this becomes: virtiofsd, in a user namespace in which root is the machine\'s own'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status virtiofs help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -16,9 +16,6 @@ _minerva__lab() {
             ",$1")
                 cmd="minerva__lab"
                 ;;
-            minerva__lab,callers)
-                cmd="minerva__lab__subcmd__callers"
-                ;;
             minerva__lab,demo)
                 cmd="minerva__lab__subcmd__demo"
                 ;;
@@ -28,20 +25,11 @@ _minerva__lab() {
             minerva__lab,figure)
                 cmd="minerva__lab__subcmd__figure"
                 ;;
-            minerva__lab,generate)
-                cmd="minerva__lab__subcmd__generate"
-                ;;
-            minerva__lab,hostile)
-                cmd="minerva__lab__subcmd__hostile"
-                ;;
             minerva__lab,reproduce)
                 cmd="minerva__lab__subcmd__reproduce"
                 ;;
             minerva__lab,sweep)
                 cmd="minerva__lab__subcmd__sweep"
-                ;;
-            minerva__lab,worker)
-                cmd="minerva__lab__subcmd__worker"
                 ;;
             minerva__lab__subcmd__disk,create)
                 cmd="minerva__lab__subcmd__disk__subcmd__create"
@@ -158,30 +146,12 @@ _minerva__lab() {
 
     case "${cmd}" in
         minerva__lab)
-            opts="-h -V --help --version disk demo figure reproduce sweep worker callers hostile generate"
+            opts="-h -V --help --version disk demo figure reproduce sweep"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__lab__subcmd__callers)
-            opts="-h --spec --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --spec)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1455,42 +1425,6 @@ _minerva__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        minerva__subcmd__lab__subcmd__generate)
-            opts="-h --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__lab__subcmd__hostile)
-            opts="-h --act --directory --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --act)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --directory)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         minerva__subcmd__lab__subcmd__reproduce)
             opts="-h --help endogenic makespan characterise proactive interleave htbs tag table"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1913,28 +1847,6 @@ _minerva__lab() {
             fi
             case "${prev}" in
                 --prefix)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__lab__subcmd__worker)
-            opts="-h --spec --cgroup-processes --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --spec)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --cgroup-processes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

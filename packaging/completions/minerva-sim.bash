@@ -28,9 +28,6 @@ _minerva__sim() {
             minerva__sim,fit)
                 cmd="minerva__sim__subcmd__fit"
                 ;;
-            minerva__sim,generate)
-                cmd="minerva__sim__subcmd__generate"
-                ;;
             minerva__sim,reproduce)
                 cmd="minerva__sim__subcmd__reproduce"
                 ;;
@@ -56,7 +53,7 @@ _minerva__sim() {
 
     case "${cmd}" in
         minerva__sim)
-            opts="-h -V --help --version run compare admit reproduce figure trace fit generate"
+            opts="-h -V --help --version run compare admit reproduce figure trace fit"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -226,20 +223,6 @@ _minerva__sim() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        minerva__subcmd__sim__subcmd__generate)
-            opts="-h --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

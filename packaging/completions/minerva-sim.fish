@@ -33,7 +33,6 @@ complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "reproduce" 
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "figure" -d 'Measure one of the figures in docs/figures.md'
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "trace" -d 'Read and convert block traces'
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "fit" -d 'Fit an SSD profile to a fio run'
-complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "generate" -d 'Write man pages and shell completions'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l profile -d 'Profile of the disk: a built-in one or a file that ends in `.toml`' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l seed -d 'Seed of the simulation. Equal seeds give equal reports, byte for byte' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l until -d 'End the run after this many virtual seconds. By default a trace is replayed to its end, and jobs that do not end by themselves are stopped after 3600' -r
@@ -174,4 +173,3 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fis
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand fit" -l base -d 'Profile to start from: a built-in one or a file that ends in `.toml`' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand fit" -l json -d 'Print JSON lines instead of the profile: one per job, then one with the profile'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand fit" -s h -l help -d 'Print help'
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand generate" -s h -l help -d 'Print help'

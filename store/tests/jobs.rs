@@ -7,6 +7,7 @@ fn row(name: &str, read_bytes: u64) -> JobRunRow {
     JobRunRow {
         name: name.to_owned(),
         tenant_name: "one".to_owned(),
+        owner: "cgroup:one".to_owned(),
         device_name: "sda".to_owned(),
         ended_unix_ms: 7,
         declared_bytes: Some(1),
@@ -50,13 +51,30 @@ fn runs_of_jobs_outlive_the_daemon_and_the_oldest_of_a_name_go() {
 }
 
 #[test]
-fn a_tenant_that_calls_each_run_another_name_pushes_out_its_own() {
+fn an_owner_that_calls_each_run_another_name_pushes_out_its_own_whatever_its_tenants_are_called() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = Store::open(&directory.path().join("db"), "boot", Box::new(|| 0)).unwrap().0;
     (0..3).for_each(|number| store.keep_job_run(&row("nightly", number)).unwrap());
-    let noisy = |number| JobRunRow { tenant_name: "noisy".to_owned(), ..row(&format!("z{number}"), 1) };
+    let noisy = |number| JobRunRow {
+        tenant_name: format!("noisy-{number}"),
+        owner: "cgroup:noisy".to_owned(),
+        ..row(&format!("z{number}"), 1)
+    };
     store.together(|store| (0..2_100).try_for_each(|number| store.keep_job_run(&noisy(number)))).unwrap();
     let pasts = store.job_pasts().unwrap();
     assert_eq!((pasts[0].0.as_str(), pasts[0].1.len()), ("nightly", 3));
     assert_eq!((pasts.len(), pasts[1].0.as_str()), (1_998, "z103"), "two thousand runs in all");
+}
+
+#[test]
+fn of_many_owners_with_a_run_each_the_oldest_goes_and_not_one_of_who_has_several() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&directory.path().join("db"), "boot", Box::new(|| 0)).unwrap().0;
+    let once = |number| JobRunRow { owner: format!("cgroup:vm-{number}"), ..row(&format!("z{number}"), 1) };
+    store.together(|store| (0..1_000).try_for_each(|number| store.keep_job_run(&once(number)))).unwrap();
+    (0..3).for_each(|number| store.keep_job_run(&row("nightly", number)).unwrap());
+    store.together(|store| (1_000..2_500).try_for_each(|number| store.keep_job_run(&once(number)))).unwrap();
+    assert_eq!(store.job_runs("nightly").unwrap().len(), 3);
+    let pasts = store.job_pasts().unwrap();
+    assert_eq!((pasts.len(), pasts[0].0.as_str()), (1_998, "z503"));
 }

@@ -1,6 +1,6 @@
 //! Who makes a call, and how its refusal is told.
 
-use crate::authenticate::process::Process;
+use crate::authenticate::process::LiveProcess;
 use crate::request::WantedDisk;
 use crate::shared::{Caller, Shared};
 use crate::status::Denial;
@@ -13,7 +13,7 @@ use tonic::Status;
 pub(crate) struct Session {
     pub(crate) caller: Caller,
     /// The process at the other end, over a Unix socket.
-    pub(crate) process: Option<Process>,
+    pub(crate) process: Option<LiveProcess>,
 }
 
 /// A request of which something may be refused.

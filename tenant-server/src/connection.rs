@@ -1,7 +1,7 @@
 //! One connection: who is at its other end.
 
 use crate::authenticate::peer::Peer;
-use crate::authenticate::process::Process;
+use crate::authenticate::process::LiveProcess;
 use crate::directory::ListedTenant;
 use crate::shared::{Caller, Shared};
 use crate::slots::{ConnectionSlot, RequestSlot};
@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// The process at the other end, where it is one of this host.
-    pub(crate) fn process(&self) -> Option<&Process> {
+    pub(crate) fn process(&self) -> Option<&LiveProcess> {
         match &self.peer {
             Peer::Process { process, machine: None, .. } => Some(process),
             _ => None,
@@ -164,13 +164,13 @@ impl Connection {
     }
 
     /// The tenant as which it connected; when that is gone, the one to which the process belongs now.
-    async fn of_process(&self, process: &Process) -> Result<ListedTenant, Denial> {
+    async fn of_process(&self, process: &LiveProcess) -> Result<ListedTenant, Denial> {
         if let Some((id, path)) = &self.lock().known
             && let Some(listed) = self.shared.directory.of_cgroup(path).filter(|listed| listed.id == *id)
         {
             return Ok(listed);
         }
-        let (_, cgroup) = process.again(&self.shared.roots)?;
+        let cgroup = process.cgroup(&self.shared.roots)?;
         let listed = self.shared.await_listed(&cgroup).await?;
         self.lock().known = Some((listed.id, cgroup));
         Ok(listed)

@@ -72,7 +72,7 @@ impl Dispatcher {
         request_slot: RequestSlot,
     ) -> http::Response<Answer> {
         let (shared, tenant) = (Arc::clone(connection.shared()), caller.tenant.clone());
-        let process = connection.process().copied();
+        let process = connection.process().cloned();
         request.extensions_mut().insert(Arc::new(Session { caller, process }));
         drop(connection);
         let response = if method == REPORT {

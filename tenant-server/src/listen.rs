@@ -152,7 +152,8 @@ pub fn bind(path: &Path, mode: u32) -> Result<std::os::unix::net::UnixListener, 
 /// Two of the usual limit of 1,024 are soon one too many; the service manager's hard limit is meant for this.
 fn raise_descriptor_limit(connections_max: u32) {
     let mut limit = getrlimit(Resource::Nofile);
-    let wanted = u64::from(connections_max) + DESCRIPTORS_OWN;
+    // Of each the socket, and the process at its other end.
+    let wanted = 2 * u64::from(connections_max) + DESCRIPTORS_OWN;
     let liked = wanted + DESCRIPTORS_LIKED;
     if limit.current.is_none_or(|current| current >= liked) {
         return;

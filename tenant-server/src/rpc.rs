@@ -1,7 +1,7 @@
 //! The service for tenants: each call is judged, becomes an [`Ask`](crate::request::Ask), and the answer of the loop
 //! becomes the answer of the call.
 
-use crate::authenticate::process::Process;
+use crate::authenticate::process::LiveProcess;
 use crate::bounds::{ANSWER_WAIT_MAX, REPORT_BYTES_MAX};
 use crate::call_context::{CallContext, Session};
 use crate::decode::{self, AskedLifetime};
@@ -54,7 +54,7 @@ impl Participation for RpcHandler {
             let lifetime = match lifetime {
                 AskedLifetime::UntilReleased => LevelLifetime::UntilReleased,
                 AskedLifetime::For(span) => LevelLifetime::For(span),
-                AskedLifetime::Process(pid) => self.lifetime_of(session, pid)?,
+                AskedLifetime::Process(pid) => self.lifetime_of(session, pid).await?,
             };
             let call = |answer| Call::SetLevel { level, lifetime, answer };
             let level = self.shared.ask(session.caller.tenant.id, call).await?;
@@ -276,22 +276,22 @@ impl RpcHandler {
     }
 
     /// A level that ends with a process: one of the same tenant, so that nobody can watch for the end of others'.
-    fn lifetime_of(&self, session: &Session, pid: u32) -> Result<LevelLifetime, Denial> {
+    async fn lifetime_of(&self, session: &Session, pid: u32) -> Result<LevelLifetime, Denial> {
         let Some(caller) = &session.process else {
             let text = "A level can end with a process over a Unix socket only; hold it with a stream instead.";
             return Err(Denial::out_of_range(text.to_owned()));
         };
-        if pid == 0 {
-            return Ok(LevelLifetime::Process(caller.again(&self.shared.roots)?.0));
-        }
-        let found = Process::of_number(pid, &self.shared.roots);
-        let own = |cgroup: &str| {
-            self.shared.directory.of_cgroup(cgroup).is_some_and(|listed| listed.id == session.caller.tenant.id)
+        let Shared { starts, roots, directory, .. } = &*self.shared;
+        let tenant = &session.caller.tenant;
+        let own = |cgroup: &str| directory.of_cgroup(cgroup).is_some_and(|listed| listed.id == tenant.id);
+        let process = match pid {
+            0 => caller.clone(),
+            _ => match LiveProcess::of_number(pid, roots) {
+                Ok((process, cgroup)) if own(&cgroup) => process,
+                // The same for one that is not there: others' processes are not to be found out so.
+                _ => return Err(Denial::out_of_range(format!("There is no process {pid} of this tenant."))),
+            },
         };
-        match found {
-            Ok((process, cgroup)) if own(&cgroup) => Ok(LevelLifetime::Process(process)),
-            // The same for one that is not there: others' processes are not to be found out so.
-            _ => Err(Denial::out_of_range(format!("There is no process {pid} of this tenant."))),
-        }
+        starts.bind(&tenant.account, process, roots).await.map(LevelLifetime::Process)
     }
 }

@@ -1,7 +1,7 @@
 //! Accepts whoever connects, on a thread and a runtime of its own: whatever tenants do, operators and the slice loop do not wait.
 
 use crate::authenticate::peer::Peer;
-use crate::authenticate::process::Process;
+use crate::authenticate::process::LiveProcess;
 use crate::authenticate::vm::machine_of_cid;
 use crate::connection::Connection;
 use crate::dispatch::Dispatcher;
@@ -149,7 +149,7 @@ impl Acceptor {
                 Ok((stream, _)) => {
                     let source = Source::User(stream.peer_cred().map_or(NO_USER, |credentials| credentials.uid()));
                     let Some(slot) = self.admit(source) else { continue };
-                    let peer = Peer::from(Process::of_peer(&stream, &self.shared.roots));
+                    let peer = Peer::from(LiveProcess::of_peer(&stream, &self.shared.roots));
                     self.serve(stream, source, peer, slot);
                 }
                 Err(error) => failed_to_accept(&error).await,

@@ -1,5 +1,6 @@
 //! What all connections share: the way to the slice loop, who is who, and the limits.
 
+use crate::authenticate::starts::Starts;
 use crate::authenticate::table::SharedIdentities;
 use crate::bounds::ANSWER_WAIT_MAX;
 use crate::directory::{Directory, ListedTenant};
@@ -30,6 +31,7 @@ pub struct Shared {
     pub(crate) directory: Directory,
     pub(crate) roots: Roots,
     pub(crate) identities: SharedIdentities,
+    pub(crate) starts: Starts,
     refusals: Refusals,
     period: SharedPeriod,
     asks: Arc<Semaphore>,
@@ -56,7 +58,8 @@ impl Shared {
         let LiveSettings { identities, limits, period, .. } = settings;
         let (identities, limits, period) = (identities.clone(), limits.clone(), period.clone());
         let asks = Arc::new(Semaphore::new(REQUESTS_WAITING_MAX));
-        Self { requests, directory, roots, identities, refusals, period, asks, limits }
+        let starts = Starts::default();
+        Self { requests, directory, roots, identities, starts, refusals, period, asks, limits }
     }
 
     pub(crate) fn limits(&self) -> &SharedQuotas {

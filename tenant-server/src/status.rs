@@ -135,6 +135,15 @@ impl Denial {
         Self::new(Code::DeadlineExceeded, "no-answer", message)
     }
 
+    /// It is not known when a process started, and so which one it is.
+    pub(crate) fn held_up(pid: u32) -> Self {
+        let message = format!(
+            "Process {pid} does not answer: it begins another program and closes a file that takes long, or several others of this tenant \
+             do. Try again."
+        );
+        Self { retry_after: Some(BUSY), ..Self::new(Code::Unavailable, "process-held-up", message) }
+    }
+
     /// The loop has ended.
     pub(crate) fn stopping() -> Self {
         Self::new(Code::Unavailable, RefusalKind::Stopping.as_str(), "The server is stopping.".to_owned())

@@ -80,7 +80,10 @@ fn admission<'a>(
         return None;
     }
     let site = |(seed, disk): (u64, &&DiskSettings)| {
-        Site::anywhere(profile.capacity_bytes, block_bytes(disk), Kind::Read, seed)
+        // How many requests a guest has under way is not known: one that asks for the next after the last has the disk to itself
+        // under HTBS, and one at a time there.
+        let row_depth = if keeps(disk, scheduler) { 1 } else { u32::MAX };
+        Site { row_depth, ..Site::anywhere(profile.capacity_bytes, block_bytes(disk), Kind::Read, seed) }
     };
     let sites: Vec<Site> = (SEED..).zip(disks).map(site).collect();
     let measured = measure(profile, &sites, UNIT_BYTES, depth.min(profile.queue_depth), SEED);
@@ -91,19 +94,27 @@ fn admission<'a>(
         // Whatever is said of others, a guest may send longer requests, of which the disk gets a part at a time.
         background_units_max: if disks.len() > 1 { u64::from(PART_BYTES_MAX / UNIT_BYTES) } else { 0 },
     };
-    let applicants = disks.iter().zip(&measured.unit_ns_least);
+    let applicants = disks.iter().zip(measured.unit_ns_least.into_iter().zip(measured.unit_ns_own));
     let applicants: Vec<Applicant> =
-        applicants.filter_map(|(disk, least_ns)| applicant(disk, scheduler, *least_ns)).collect();
+        applicants.filter_map(|(disk, units_ns)| applicant(disk, scheduler, units_ns)).collect();
     Some((admit(&applicants, &capacity, discipline), with.iter().map(|disk| disk.name.as_str()).collect()))
 }
 
-fn applicant(disk: &DiskSettings, scheduler: SchedulerName, unit_least_ns: f64) -> Option<Applicant> {
+/// Whether the disk is kept for one that is served, and has its requests only: under HTBS for whoever reads on.
+fn keeps(disk: &DiskSettings, scheduler: SchedulerName) -> bool {
+    scheduler == SchedulerName::Htbs && !disk.terms.is_random
+}
+
+fn applicant(
+    disk: &DiskSettings,
+    scheduler: SchedulerName,
+    (unit_least_ns, unit_alone_ns): (f64, f64),
+) -> Option<Applicant> {
     let contract = contract_of(&disk.terms, scheduler)?;
     let units = units(disk);
-    // HTBS keeps the disk for whoever reads on, for what the contract earns in a delay.
+    // It is kept for what the contract earns in a delay.
     let earned = contract.rate_per_second * contract.delay.as_secs_f64();
-    let keeps = scheduler == SchedulerName::Htbs && !disk.terms.is_random;
-    let row_units = if keeps { earned.max(units as f64) } else { units as f64 };
+    let row_units = if keeps(disk, scheduler) { earned.max(units as f64) } else { units as f64 };
     Some(Applicant {
         contract,
         request_units_min: units,
@@ -111,6 +122,7 @@ fn applicant(disk: &DiskSettings, scheduler: SchedulerName, unit_least_ns: f64) 
         row_units,
         wait: Nanos::ZERO,
         unit_least_ns,
+        unit_alone_ns,
     })
 }
 
@@ -196,6 +208,22 @@ mod tests {
         assert!(judged(1).unwrap_err().to_string().contains("impossible"));
         let utilisation = super::utilisation((SchedulerName::Htbs, 32), &profile, &disks);
         assert!((0.3..0.7).contains(&utilisation), "{utilisation}");
+    }
+
+    /// HTBS gives the SSD to no other flow while one that reads on has a request there, so that it does half of what it could.
+    #[test]
+    fn readers_in_a_row_are_taken_for_what_an_ssd_does_for_one_after_the_other() {
+        let profile = model(None, false).unwrap();
+        let judged = |scheduler, rate| {
+            let disks = [disk(0, rate), disk(1, rate)];
+            let disks: Vec<&DiskSettings> = disks.iter().collect();
+            let given = (scheduler, 32);
+            (judge("sdb", given, &profile, &disks).is_ok(), super::utilisation(given, &profile, &disks))
+        };
+        assert!(!judged(SchedulerName::Htbs, 150_000_000).0);
+        assert!(judged(SchedulerName::Pclock, 150_000_000).0, "which gives it the requests of both");
+        let (is_taken, utilisation) = judged(SchedulerName::Htbs, 75_000_000);
+        assert!(is_taken && (0.55..0.75).contains(&utilisation), "{utilisation}");
     }
 
     #[test]

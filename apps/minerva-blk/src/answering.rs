@@ -4,13 +4,13 @@
 
 use crate::arguments::Action;
 use anyhow::{Context, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long all of them are waited for together. Disks at rest need some seconds to begin turning.
@@ -18,46 +18,53 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Those of these paths whose storage does not answer. Where nobody can look, all are taken to answer.
 pub(crate) fn silent<'a>(paths: impl Iterator<Item = &'a Path>) -> BTreeSet<PathBuf> {
-    let paths: BTreeSet<&Path> = paths.collect();
+    let paths: Vec<&Path> = paths.collect::<BTreeSet<_>>().into_iter().collect();
+    if paths.is_empty() {
+        return BTreeSet::new();
+    }
     silent_of(&paths).unwrap_or_else(|error| {
         eprintln!("minerva-blk: {error:#}; the server starts once the storage of all images has answered");
         BTreeSet::new()
     })
 }
 
-fn silent_of(paths: &BTreeSet<&Path>) -> anyhow::Result<BTreeSet<PathBuf>> {
-    if paths.is_empty() {
-        return Ok(BTreeSet::new());
-    }
+fn silent_of(paths: &[&Path]) -> anyhow::Result<BTreeSet<PathBuf>> {
     let own = std::env::current_exe().context("failed to find this program")?;
     let mut command = Command::new(own);
     command.arg(Action::LOOK_AT_IMAGES).arg("--").args(paths).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().context("failed to start what looks at images")?;
     let Some(output) = child.stdout.take() else { bail!("what looks at images has no output") };
-    let (tell, told) = mpsc::channel();
-    std::thread::Builder::new()
-        .name("images".to_owned())
-        .spawn(move || {
-            let lines = BufReader::new(output).lines().map_while(Result::ok);
-            // Who does not wait any more need not hear it.
-            lines.filter_map(|line| line.parse::<usize>().ok()).all(|number| tell.send(number).is_ok());
-        })
-        .context("failed to start a thread")?;
-    let until = Instant::now() + PATIENCE;
-    let mut silent: Vec<Option<&Path>> = paths.iter().copied().map(Some).collect();
-    while silent.iter().any(Option::is_some) {
-        let Ok(number) = told.recv_timeout(until.saturating_duration_since(Instant::now())) else { break };
-        if let Some(path) = silent.get_mut(number) {
-            *path = None;
-        }
-    }
-    let silent: BTreeSet<PathBuf> = silent.into_iter().flatten().map(Path::to_owned).collect();
+    let said = said_until(Instant::now() + PATIENCE, output, paths.len());
     // One that waits in the kernel for a dead disk ends when that answers, and is waited for by nobody.
     let _ = child.kill();
+    let answered = said.context("failed to hear which images' storage answers")?;
+    let silent: BTreeSet<PathBuf> =
+        (0..paths.len()).filter(|number| !answered.contains(number)).map(|number| paths[number].to_owned()).collect();
     if silent.is_empty() {
         let _ = child.wait();
     }
     Ok(silent)
+}
+
+/// The numbers that come line by line, until there are `count` of them or it is too late. An error where the other end goes before that.
+fn said_until(until: Instant, mut output: ChildStdout, count: usize) -> anyhow::Result<BTreeSet<usize>> {
+    let (mut text, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        let numbers: BTreeSet<usize> =
+            lines.filter_map(|line| std::str::from_utf8(line).ok()?.trim().parse().ok()).collect();
+        let patience = until.saturating_duration_since(Instant::now());
+        if numbers.len() >= count || patience.is_zero() {
+            return Ok(numbers);
+        }
+        let patience = Timespec { tv_sec: patience.as_secs().cast_signed(), tv_nsec: patience.subsec_nanos().into() };
+        if poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&patience))? > 0 {
+            match output.read(&mut piece)? {
+                0 => bail!("it ended before all had answered"),
+                length => text.extend_from_slice(&piece[..length]),
+            }
+        }
+    }
 }
 
 /// The other process: prints the number of each path once its storage has answered, whatever the answer was.

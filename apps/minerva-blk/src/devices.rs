@@ -68,13 +68,19 @@ impl Devices {
         Self { settings, request_logs, devices: Vec::new() }
     }
 
-    /// Where a disk of this host is among them; the last is new if nothing lay on it so far.
+    /// Where a disk of this host is among them; none if nothing lay on it so far.
+    pub(crate) fn find(&self, host: Option<&HostDisk>) -> Option<usize> {
+        let name = host.map_or(DEVICE_OTHER, |host| &host.name);
+        self.devices.iter().position(|device| device.physical.name == name)
+    }
+
+    /// The same; the last is new if nothing lay on it so far.
     pub(crate) fn place(&mut self, host: Option<HostDisk>) -> anyhow::Result<usize> {
-        let unknown = || HostDisk { name: DEVICE_OTHER.to_owned(), number: None, is_rotational: false };
-        let host = host.unwrap_or_else(unknown);
-        if let Some(found) = self.devices.iter().position(|device| device.physical.name == host.name) {
+        if let Some(found) = self.find(host.as_ref()) {
             return Ok(found);
         }
+        let unknown = || HostDisk { name: DEVICE_OTHER.to_owned(), number: None, is_rotational: false };
+        let host = host.unwrap_or_else(unknown);
         let settings = self.settings.get(&host.name).cloned().unwrap_or_default();
         let is_rotational = settings.rotational.unwrap_or(host.is_rotational);
         let model = admission::model(settings.model.as_deref(), is_rotational)?;

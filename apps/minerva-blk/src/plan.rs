@@ -2,7 +2,6 @@
 //! the disk and its scheduler can keep. A disk that cannot be served is refused with the reason, and the others are served; one whose
 //! image is locked is tried again.
 
-use crate::answering;
 use crate::devices::Devices;
 use crate::disk::{NEUTRAL, heeds_weights, settings_of, tell_failure, tell_hang_up, terms_of};
 use crate::physical::host_disk;
@@ -11,7 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use minerva_blk::{Image, ImageError, ImageOptions, ReservedSocket, ServerError, UnlockedImage, VmDisk};
 use minerva_config::VmDiskSettings;
 use minerva_model::DiskSettings;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,16 +31,16 @@ pub(crate) struct Planned {
     place: String,
 }
 
-/// Opens and locks every image whose storage answers, waiting for locks until `deadline` at most, and judges every contract beside those of disks that are `served`
+/// Opens and locks every image but those that are `silent`, as their storage does not answer, waiting for locks until `deadline` at most, and judges every contract beside those of disks that are `served`
 /// already, each by the number of its device.
 pub(crate) fn open<'a>(
     devices: Devices,
-    disks: impl Iterator<Item = (&'a String, &'a VmDiskSettings)> + Clone,
+    disks: impl Iterator<Item = (&'a String, &'a VmDiskSettings)>,
+    silent: &BTreeSet<PathBuf>,
     deadline: Instant,
     served: &[(usize, &DiskSettings)],
 ) -> Plan {
     let mut plan = Plan { devices, disks: Vec::new(), refused: Vec::new() };
-    let silent = answering::silent(disks.clone().map(|(_, disk)| disk.image.as_path()));
     for (name, disk) in disks {
         let (settings, place) = (settings_of(name, disk), &disk.place);
         if silent.contains(&disk.image) {

@@ -88,6 +88,11 @@ impl Refused {
         }
     }
 
+    /// Whether it is being tried.
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.retry, Retry::Running)
+    }
+
     /// What to try, if it is time.
     pub(crate) fn take(&mut self, now: Instant) -> Option<WaitingDisk> {
         if self.next().is_none_or(|at| at > now) {
@@ -105,8 +110,10 @@ impl Refused {
         self.retry = Retry::At(Instant::now() + disk.step, Box::new(disk));
     }
 
-    /// It was tried for nothing: its lock is free, and the thread of its device is held up by another image.
+    /// It was tried for nothing: its lock is free, and the thread of its device is held up by another image. The lock is given back, so that
+    /// an operator can have the image served elsewhere.
     pub(crate) fn held_up(&mut self, disk: WaitingDisk) {
+        disk.image.unlock();
         self.why = ServerError::HeldUp { disk: self.name.clone() }.to_string();
         self.wait_longer(disk);
     }
@@ -125,7 +132,7 @@ impl Refused {
     }
 }
 
-/// Whether one of them is tried again.
+/// Whether one of them is tried again, or is being tried.
 pub(crate) fn has_waiting(refused: &[Refused]) -> bool {
     refused.iter().any(|disk| !matches!(disk.retry, Retry::Never))
 }
@@ -141,7 +148,9 @@ mod tests {
     #[test]
     fn a_locked_disk_is_tried_after_twice_as_long_each_time_and_others_never() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let image = UnlockedImage::open(file.path(), ImageOptions { is_read_only: true, is_direct: false }).unwrap();
+        file.as_file().set_len(4096).unwrap();
+        let options = ImageOptions { is_read_only: false, is_direct: false };
+        let image = UnlockedImage::open(file.path(), options).unwrap();
         let waiting = WaitingDisk::new(settings_of("vm1", &VmDiskSettings::default()), image);
         let why = anyhow::anyhow!("it is locked");
         let (began, mut disk) = (Instant::now(), Refused::new("vm1", &why, Some(waiting)));
@@ -157,7 +166,11 @@ mod tests {
         }
         assert_eq!(steps, [1, 2, 4, 8, 16, 32, 60, 60], "from {STEP_FIRST:?}");
         let waiting = disk.take(began + STEP_MAX * 2).expect("it is time");
+        drop(waiting.image.lock(began).unwrap());
+        let lock = || UnlockedImage::open(file.path(), options).unwrap().lock(began);
+        assert!(lock().is_err(), "it goes with the open file");
         disk.held_up(waiting);
+        assert!(lock().is_ok(), "others may have it");
         let told = disk.told(began);
         assert!(told.why.contains("the thread of its device waits") && told.retry_in.is_some(), "{told:?}");
         disk.give_up(&anyhow::anyhow!("a qcow2 image"));

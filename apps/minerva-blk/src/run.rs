@@ -1,5 +1,6 @@
 //! Serving, from the first look at the file to the last answer.
 
+use crate::answering;
 use crate::confinement;
 use crate::control::Control;
 use crate::descriptors;
@@ -32,7 +33,8 @@ const SOCKET_MASK: u32 = 0o117;
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     Identity::find(&config.server)?;
-    let plan = plan::open(Devices::new(config.devices.clone(), None), config.disks.iter(), locks_until(), &[]);
+    let (devices, silent) = (Devices::new(config.devices.clone(), None), silent(&config));
+    let plan = plan::open(devices, config.disks.iter(), &silent, locks_until(), &[]);
     for plan::Planned { disk, .. } in &plan.disks {
         let (geometry, physical) = (disk.image.geometry(), &plan.devices.devices[disk.physical].physical);
         let bytes = geometry.sectors * minerva_blk::request::SECTOR_BYTES;
@@ -59,7 +61,8 @@ pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<
     let config = load(path)?;
     let identity = Identity::find(&config.server)?;
     let devices = Devices::new(config.devices.clone(), request_logs.map(Path::to_owned));
-    let mut plan = plan::open(devices, config.disks.iter(), locks_until(), &[]);
+    let silent = silent(&config);
+    let mut plan = plan::open(devices, config.disks.iter(), &silent, locks_until(), &[]);
     plan.has_disks()?;
     let control = Control::open(&config.server.control, &identity)?;
     let (listeners, sockets) = listen(&mut plan);
@@ -86,13 +89,15 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     let identity = Identity::find(&config.server)?;
     let (about, devices) = (About::of(path, &identity), Devices::new(config.devices.clone(), None));
+    // Before anybody waits for this server.
+    let silent = silent(&config);
     let mut sockets = Vec::new();
     let taken = hand_over::take(&config.server.control, |offers, reserved| {
         let names: BTreeSet<String> = offers.iter().map(|(offer, ..)| offer.settings.name.clone()).collect();
         let new = config.disks.iter().filter(|(name, _)| !names.contains(*name));
         Ok(Suspended::offered(offers, devices, about)?.take_new(|devices, served| {
             // Nobody waits for a lock: what is locked is tried again.
-            let mut plan = plan::open(devices, new, Instant::now(), served);
+            let mut plan = plan::open(devices, new, &silent, Instant::now(), served);
             prepare_folders(&mut plan);
             let reserved = plan.reserve(reserved);
             sockets = plan.sockets();
@@ -118,6 +123,11 @@ fn limit_reading(config: &BlkConfig) -> anyhow::Result<()> {
     let models = config.devices.values().filter_map(|device| device.model.as_deref());
     // A kernel without it is no reason not to serve.
     reading::limit(models).map(drop)
+}
+
+/// Images whose storage does not answer.
+fn silent(config: &BlkConfig) -> BTreeSet<PathBuf> {
+    answering::silent(config.disks.values().map(|disk| disk.image.as_path()))
 }
 
 /// Until when locks of images are waited for.

@@ -9,7 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A daemon answers within a slice; one that needs longer may hang, and whoever waits is told.
+/// A daemon answers a call at once; one that needs so long may hang, and whoever waits is told. What it tells by itself comes
+/// with its slices, which may be a minute apart, and is not waited for so.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is done with the daemon.

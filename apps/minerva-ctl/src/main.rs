@@ -135,18 +135,16 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
             let operation = when.map(|bytes| bounds.operation(bytes));
             let part = run::Part { level: priority, operation, job: job.map(|name| (name, bytes)) };
             tag.map(|tag| tag::set(tag, stream)).transpose()?;
-            let place = named::GroupRequest { socket: Socket::find(socket, &file)?.path, file, name, weight };
+            let place = named::GroupRequest { socket, file, name, weight };
             run_command(&place, part, tag.is_some(), &command)
         }
         Command::Rm { recursive, pace, sla, paths } => {
             let wish = rm::Wish { recursive, pace, sla, paths };
             block_on(rm::run(&file, &Socket::find(socket, &file)?.path, wish, json))
         }
-        Command::Attach { pid, name, weight } => named::attach(
-            &named::GroupRequest { socket: Socket::find(socket, &file)?.path, file, name, weight },
-            pid,
-            json,
-        ),
+        Command::Attach { pid, name, weight } => {
+            named::attach(&named::GroupRequest { socket, file, name, weight }, pid, json)
+        }
         Command::Priority { level, duration, until_pid, schedule, no_schedule, time_zone } => {
             let lifetime = tenant::lifetime(duration, until_pid);
             let schedule = (no_schedule || !schedule.is_empty()).then_some(schedule);

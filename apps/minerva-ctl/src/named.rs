@@ -1,7 +1,7 @@
 //! `minerva-ctl run` and `attach`: processes as tenants of their own. The daemon does it when it runs; without it this command
 //! does it itself, and the daemon that starts later finds the tenant and its weight. A command runs whatever becomes of that.
 
-use crate::daemon;
+use crate::daemon::{self, Socket};
 use crate::output::{self, CommandStatus};
 use crate::place::{self, OperatorFile};
 use anyhow::bail;
@@ -21,7 +21,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// Whom to ask, and for what.
 #[derive(Debug)]
 pub(crate) struct GroupRequest {
-    pub(crate) socket: PathBuf,
+    /// Where the daemon listens, if the command line says so.
+    pub(crate) socket: Option<PathBuf>,
     pub(crate) file: OperatorFile,
     pub(crate) name: Option<String>,
     pub(crate) weight: Option<u32>,
@@ -70,7 +71,8 @@ pub(crate) fn attach(place: &GroupRequest, pid: u32, json: bool) -> anyhow::Resu
 /// Asks the daemon. Where there is none, or it does not answer as one that is starting, ending or hanging, it is done here.
 fn register(place: &GroupRequest, name: &str, pid: u32) -> anyhow::Result<v1::RegisterResponse> {
     let request = v1::RegisterRequest { name: name.to_owned(), pid, weight_percent: place.weight };
-    let asked = daemon::block_on(async { Ok(tokio::time::timeout(ANSWER_MAX, ask(&place.socket, request)).await) })?;
+    let socket = Socket::find(place.socket.clone(), &place.file)?.path;
+    let asked = daemon::block_on(async { Ok(tokio::time::timeout(ANSWER_MAX, ask(&socket, request)).await) })?;
     match asked {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(NotDone::Refused(error))) => Err(error),

@@ -6,31 +6,33 @@ use crate::place::{self, OperatorFile};
 use anyhow::Context;
 use minerva_config::Config;
 use minerva_linux_actuate::{
-    InstanceLock, ProbeLeft, RestoreReport, RestoreWhen, WriterSettings, has_journal, restore, sweep_probes,
+    InstanceLock, ProbeLeft, RestoreReport, RestoreWhen, Swept, WriterSettings, has_journal, restore, sweep_probes,
 };
-use minerva_linux_background::{ArrayLeft, ProcessorsLeft, put_arrays_back, put_processors_back, stop_all};
+use minerva_linux_background::{ArrayLeft, ProcessorsLeft, Stopping, put_arrays_back, put_processors_back, stop_all};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// What was done, for programs.
-#[derive(Debug, Serialize)]
-struct Restored<'a> {
+/// What was done, as programs are told.
+#[derive(Debug, Default, Serialize)]
+struct Restored {
     #[serde(flatten)]
-    report: &'a RestoreReport,
+    report: RestoreReport,
     /// md arrays that background work had slowed.
-    arrays: &'a [ArrayLeft],
+    arrays: Vec<ArrayLeft>,
     /// Groups of background work that were confined to some of the processors.
-    confined: &'a [ProcessorsLeft],
+    confined: Vec<ProcessorsLeft>,
     /// What killed probes had left.
-    probes_removed: &'a [PathBuf],
+    probes_removed: Vec<PathBuf>,
     /// What is left of them still, as it could not be put back.
-    probes_left: &'a [ProbeLeft],
+    probes_left: Vec<ProbeLeft>,
+    /// What background work could not be stopped, or not in time, and why.
+    work_not_stopped: Vec<String>,
     /// Why the default places were taken.
-    config_error: Option<&'a str>,
+    config_error: Option<String>,
 }
 
-/// Restores and says what became of each knob. A finding is a knob that could not be put back, a daemon that will write again, and
-/// that nothing was found where only the default places could be searched.
+/// Restores and says what became of each knob. A finding is a knob that could not be put back, a daemon that will write again, work that
+/// could not be stopped, and that nothing was found where only the default places could be searched.
 pub(crate) fn run(file: &OperatorFile, if_daemon_gone: bool, json: bool) -> anyhow::Result<CommandStatus> {
     let (config, config_error) = match (file.load(), file) {
         (Ok(config), _) => (config, None),
@@ -42,42 +44,64 @@ pub(crate) fn run(file: &OperatorFile, if_daemon_gone: bool, json: bool) -> anyh
     }
     let settings = place::writer_settings(&config, &place::roots(&config)?);
     let when = if if_daemon_gone { RestoreWhen::IfDaemonGone } else { RestoreWhen::Always };
-    let PutBack { report, arrays, confined } = put_back(file, &settings, when)?;
-    let probes = sweep_probes(&settings);
-    let (probes_removed, probes_left) = (probes.removed.as_slice(), probes.left.as_slice());
-    let is_nothing = report.is_empty()
-        && (arrays.is_empty() && confined.is_empty() && probes_removed.is_empty() && probes_left.is_empty());
+    let PutBack { report, arrays, confined, stopping } = put_back(file, &settings, when)?;
+    let Swept { removed: probes_removed, left: probes_left } = sweep_probes(&settings);
+    // Last: the kernel may not be done with it for long.
+    let work_not_stopped = stopping.into_iter().flat_map(Stopping::wait).map(|error| error.in_full()).collect();
+    let restored = Restored { report, arrays, confined, probes_removed, probes_left, work_not_stopped, config_error };
     if json {
-        let config_error = config_error.as_deref();
-        let (arrays, confined) = (&arrays, &confined);
-        output::json(&Restored { report: &report, arrays, confined, probes_removed, probes_left, config_error })?;
+        output::json(&restored)?;
     } else {
-        probes_removed
-            .iter()
-            .for_each(|path| output::say(&format!("removed {} of a killed probe", output::path(path))));
-        probes_left.iter().for_each(|left| output::say(&of_probe(left)));
-        arrays.iter().for_each(|array| output::say(&sentence(array)));
-        confined.iter().for_each(|group| output::say(&of_processors(group)));
-        if is_nothing {
-            say_nothing_held(&settings.runtime_dir, config_error.is_some());
-        } else if !report.is_empty() {
-            output::text(&format!("{report}\n"))?;
-        }
+        restored.say(&settings.runtime_dir)?;
     }
-    // That a daemon runs is what `--if-daemon-gone` was asked about, not a finding.
-    let left_alone = if_daemon_gone && report.not_due.is_some();
-    let searched_in_vain = is_nothing && config_error.is_some();
-    let is_left =
-        arrays.iter().any(|array| array.error.is_some()) || confined.iter().any(|group| group.error.is_some());
-    let found = is_left || !report.is_complete() || report.beside_daemon.is_some() || searched_in_vain;
-    Ok(CommandStatus::found_if((!left_alone && found) || !probes_left.is_empty()))
+    Ok(CommandStatus::found_if(restored.has_finding(if_daemon_gone)))
 }
 
-/// What was put back.
+impl Restored {
+    fn is_nothing(&self) -> bool {
+        let Self { report, arrays, confined, probes_removed, probes_left, work_not_stopped, .. } = self;
+        report.is_empty()
+            && (arrays.is_empty() && confined.is_empty() && work_not_stopped.is_empty())
+            && (probes_removed.is_empty() && probes_left.is_empty())
+    }
+
+    fn say(&self, runtime_dir: &Path) -> anyhow::Result<()> {
+        for path in &self.probes_removed {
+            output::say(&format!("removed {} of a killed probe", output::path(path)));
+        }
+        self.probes_left.iter().for_each(|left| output::say(&of_probe(left)));
+        self.arrays.iter().for_each(|array| output::say(&sentence(array)));
+        self.confined.iter().for_each(|group| output::say(&of_processors(group)));
+        for why in &self.work_not_stopped {
+            output::say(&format!("background work was not stopped in full: {why}"));
+        }
+        if self.is_nothing() {
+            say_nothing_held(runtime_dir, self.config_error.is_some());
+        } else if !self.report.is_empty() {
+            output::text(&format!("{}\n", self.report))?;
+        }
+        Ok(())
+    }
+
+    fn has_finding(&self, if_daemon_gone: bool) -> bool {
+        let Self { report, arrays, confined, .. } = self;
+        // That a daemon runs is what `--if-daemon-gone` was asked about, not a finding.
+        let left_alone = if_daemon_gone && report.not_due.is_some();
+        let searched_in_vain = self.is_nothing() && self.config_error.is_some();
+        let is_left =
+            arrays.iter().any(|array| array.error.is_some()) || confined.iter().any(|group| group.error.is_some());
+        let found = is_left || !report.is_complete() || report.beside_daemon.is_some() || searched_in_vain;
+        (!left_alone && found) || !self.probes_left.is_empty() || !self.work_not_stopped.is_empty()
+    }
+}
+
+/// What was put back, and background work that begins to stop.
+#[derive(Default)]
 struct PutBack {
     report: RestoreReport,
     arrays: Vec<ArrayLeft>,
     confined: Vec<ProcessorsLeft>,
+    stopping: Vec<Stopping>,
 }
 
 /// Puts back what the directory holds that the file says; where that is nothing, what the default one holds: a daemon that was started before
@@ -85,10 +109,9 @@ struct PutBack {
 fn put_back(file: &OperatorFile, settings: &WriterSettings, when: RestoreWhen) -> anyhow::Result<PutBack> {
     let put_back_in = |settings: &WriterSettings| -> anyhow::Result<PutBack> {
         let report = restore(settings, when).context("failed to restore; be root")?;
-        let (arrays, confined) = restore_background(settings, when);
-        Ok(PutBack { report, arrays, confined })
+        Ok(PutBack { report, ..restore_background(settings, when) })
     };
-    let done = put_back_in(settings)?;
+    let mut done = put_back_in(settings)?;
     let default = Config::default().daemon.runtime_dir;
     let is_nothing = done.report.is_empty() && done.arrays.is_empty() && done.confined.is_empty();
     let may_be_former = matches!(file, OperatorFile::Default) && settings.runtime_dir != default;
@@ -100,24 +123,24 @@ fn put_back(file: &OperatorFile, settings: &WriterSettings, when: RestoreWhen) -
         output::path(&settings.runtime_dir),
         default.display()
     ));
-    put_back_in(&WriterSettings { runtime_dir: default, ..settings.clone() })
+    let mut former = put_back_in(&WriterSettings { runtime_dir: default, ..settings.clone() })?;
+    former.stopping.append(&mut done.stopping);
+    Ok(former)
 }
 
 /// The speeds of md arrays that background work slowed, and the processors that its groups may use, if nobody is there who does it still or
 /// it is to be done all the same. Work that goes on without a daemon is stopped: nobody would look for others. The guard did that, unless it
 /// was killed too, as systemd does once the daemon is dead.
-fn restore_background(settings: &WriterSettings, when: RestoreWhen) -> (Vec<ArrayLeft>, Vec<ProcessorsLeft>) {
+fn restore_background(settings: &WriterSettings, when: RestoreWhen) -> PutBack {
     let runs = InstanceLock::holder(&settings.runtime_dir).is_ok_and(|pid| pid.is_some());
     if when == RestoreWhen::IfDaemonGone && runs {
-        return (Vec::new(), Vec::new());
+        return PutBack::default();
     }
-    // Before the work is stopped, which lets its groups use all processors again too, and then nobody would be told.
+    // Both before the work is stopped, which puts the same back, and then nobody would be told.
     let confined = put_processors_back(&settings.runtime_dir);
-    if !runs {
-        // Before arrays: a check that is ended must not be slowed after that.
-        stop_all(&settings.runtime_dir);
-    }
-    (put_arrays_back(&settings.runtime_dir, &settings.sys_root), confined)
+    let arrays = put_arrays_back(&settings.runtime_dir, &settings.sys_root);
+    let stopping = (!runs).then(|| stop_all(&settings.runtime_dir, &settings.sys_root, &arrays)).into_iter().collect();
+    PutBack { arrays, confined, stopping, ..PutBack::default() }
 }
 
 fn sentence(array: &ArrayLeft) -> String {
@@ -140,7 +163,7 @@ fn of_probe(left: &ProbeLeft) -> String {
     format!("not all could be put back of the killed probe of {}: {}", left.path.display(), left.error)
 }
 
-fn say_nothing_held(runtime_dir: &std::path::Path, is_guess: bool) {
+fn say_nothing_held(runtime_dir: &Path, is_guess: bool) {
     let shown = runtime_dir.display();
     if is_guess {
         output::say(&format!(
@@ -156,8 +179,9 @@ fn say_nothing_held(runtime_dir: &std::path::Path, is_guess: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::restore_background;
+    use super::{Restored, restore_background};
     use minerva_linux_actuate::{InstanceLock, RestoreWhen, WriterSettings};
+    use minerva_linux_background::Stopping;
     use std::fs::{self, File};
 
     #[test]
@@ -181,9 +205,13 @@ mod tests {
         lives.lock().expect("a lock");
         let state = group.join("freezer.state");
         let settings = WriterSettings::new(&run, root.path());
+        let not_stopped = |when| -> Vec<String> {
+            let stopping = restore_background(&settings, when).stopping;
+            stopping.into_iter().flat_map(Stopping::wait).map(|error| error.in_full()).collect()
+        };
         let restored = |when| {
             fs::write(&state, "THAWED").expect("a file");
-            restore_background(&settings, when);
+            assert_eq!(not_stopped(when), [""; 0]);
             fs::read_to_string(&state).expect("a file")
         };
         let daemon = InstanceLock::acquire(&run).expect("no daemon");
@@ -192,5 +220,11 @@ mod tests {
         drop(daemon);
         assert_eq!(restored(RestoreWhen::IfDaemonGone), "FROZEN");
         assert_eq!(restored(RestoreWhen::Always), "FROZEN");
+        // It goes on, and nobody tries again.
+        fs::remove_dir_all(&group).expect("a group");
+        let work_not_stopped = not_stopped(RestoreWhen::Always);
+        assert!(work_not_stopped.len() == 1 && work_not_stopped[0].starts_with("old: failed to write"));
+        let restored = Restored { work_not_stopped, ..Restored::default() };
+        assert!(restored.has_finding(true) && !Restored::default().has_finding(true));
     }
 }

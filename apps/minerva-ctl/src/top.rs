@@ -39,7 +39,7 @@ pub(crate) async fn run(
 ) -> anyhow::Result<CommandStatus> {
     let mut slices = answered(client.watch(v1::WatchRequest {})).await?.into_inner();
     if json {
-        while let Some(answer) = answered(slices.message()).await? {
+        while let Some(answer) = slices.message().await? {
             output::json(&answer.slice.unwrap_or_default())?;
             if once {
                 break;
@@ -48,7 +48,7 @@ pub(crate) async fn run(
         return Ok(CommandStatus::Well);
     }
     if once {
-        let slice = answered(slices.message()).await?.and_then(|answer| answer.slice).unwrap_or_default();
+        let slice = slices.message().await?.and_then(|answer| answer.slice).unwrap_or_default();
         output::text(&format!("{}{}", frame_text(&slice)?, served.text()))?;
         return Ok(CommandStatus::Well);
     }

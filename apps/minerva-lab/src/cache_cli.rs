@@ -26,7 +26,7 @@ pub(crate) struct CacheMigrationArguments {
     #[arg(long, default_value_t = 4)]
     pub(crate) bursts: u32,
     /// Rounds. In each round every arm runs once, in random order; the medians count.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Seed of order, bursts and pauses; by default a random one, which is printed.
     #[arg(long)]
@@ -61,7 +61,7 @@ pub(crate) struct CacheThroughputArguments {
     #[arg(long, default_value_t = 1000)]
     pub(crate) span_ms: u64,
     /// Rounds. In each round everything is measured once, in random order; the medians count. The paper has 100.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Path of libfuse's example `passthrough_hp`, 3.17 or later, which lets the kernel read by itself; by default it is searched for in PATH.
     #[arg(long)]

@@ -20,7 +20,7 @@ pub(crate) struct VmContractsArguments {
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u64,
     /// Runs of each arm.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
     /// Judge what so many sequential readers with equal contracts have together, in place of the four readers: under htbs at least
     /// twice what they have under pclock, and 95 % of what the kernel's BFQ gives. In each run each of the three is measured once.
@@ -64,7 +64,7 @@ pub(crate) struct VmTagsArguments {
     #[arg(long, default_value_t = 15)]
     pub(crate) seconds: u64,
     /// Runs of each arm.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
     /// Write the server's log of each run to ARM-RUN.csv in this folder.
     #[arg(long)]
@@ -83,7 +83,7 @@ pub(crate) struct VmTagsArguments {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RoundsArguments {
     /// Rounds. In each round every arm runs once, in random order; the medians count.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Seconds of each run, after the first second.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..))]

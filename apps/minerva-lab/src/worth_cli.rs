@@ -45,7 +45,7 @@ pub(crate) struct RunsArguments {
     #[arg(long, value_delimiter = ',', value_parser = LIKE, default_value = "named,unnamed,unseen")]
     pub(crate) like: Vec<String>,
     /// Pairs. In each pair every arm runs the same random sessions once, in random order; the medians count.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) pairs: u64,
     /// Scale of the paper's bytes on a rotational disk; on an SSD they are three times as many.
     #[arg(long, default_value_t = minerva_lab::scene::SCALE_DEFAULT)]

@@ -81,8 +81,31 @@ fn many_tenants_and_a_hostile_one_are_measured() {
         let detail = line["detail"].as_str().unwrap();
         assert!(detail.contains("; 0 of") && !detail.contains("0 of 0 refused"), "nothing is refused: {detail}");
     }
+    let holds = lines.iter().find_map(|line| line["detail"].as_str().filter(|detail| detail.contains("holds 100,000")));
+    let is_at_work = |detail: &str| detail.contains("held [100000]") || !detail.contains("to the neighbour, 0 of");
+    assert!(holds.is_some_and(is_at_work), "it holds all or is refused more before anything is measured: {holds:?}");
     let walk = lines.last().unwrap();
     assert!(walk["value"] == 0.0 && walk["detail"].as_str().unwrap().contains("30 found"), "{walk}");
+}
+
+#[test]
+fn a_hostile_process_says_when_it_holds_all_its_files_and_at_its_end_what_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("held");
+    let mut command = Command::new(LAB);
+    command.args(["hostile", "--act", "opens", "--directory"]).arg(&directory);
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut said, mut line) = (BufReader::new(process.stdout.take().unwrap()), String::new());
+    said.read_line(&mut line).unwrap();
+    let files = std::fs::read_dir(&directory).unwrap().count();
+    drop(process.stdin.take());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    process.wait().unwrap();
+    let done: serde_json::Value = serde_json::from_str(&rest).unwrap();
+    // An eighth of them all, unless this machine lets no process have so many.
+    assert!(line == "at work\n" && (files == 12_500 || done["refused"] != 0), "{line}{files} files: {rest}");
+    assert_eq!(done["held"], files);
 }
 
 #[test]

@@ -121,16 +121,17 @@ pub(crate) fn judge(
         return None;
     }
     let background_units_max = without.iter().map(|job| block_units(&job.plan)).max().unwrap_or(0);
-    let measured = measure(profile, &sites(jobs, seed), UNIT_BYTES, depth(profile, jobs, name), seed);
+    let measured = measure(profile, &sites(jobs, name, seed), UNIT_BYTES, depth(profile, jobs, name), seed);
     let times = |unit_ns, seek| ServiceTimes { unit_ns, request: Nanos::ZERO, seek };
     let capacity = Capacity {
         greatest: times(measured.unit_ns_max, measured.seek_max),
         mean: times(measured.unit_ns_mean, measured.seek_mean),
         background_units_max,
     };
-    let measured = jobs.iter().zip(measured.unit_ns_least.iter().zip(&measured.flushes));
+    let units_ns = measured.unit_ns_least.into_iter().zip(measured.unit_ns_own);
+    let measured = jobs.iter().zip(units_ns.zip(measured.flushes));
     let applicants: Vec<Applicant> =
-        measured.filter_map(|(job, (least_ns, flush))| applicant(job, name, htbs, *least_ns, *flush)).collect();
+        measured.filter_map(|(job, (units_ns, flush))| applicant(job, name, htbs, units_ns, flush)).collect();
     let admission = admit(&applicants, &capacity, discipline);
     Some(Judged { names: with.iter().map(|job| job.name.clone()).collect(), capacity, admission })
 }
@@ -149,18 +150,31 @@ fn block_units(plan: &Plan) -> u64 {
     u64::from(plan.block_bytes.div_ceil(UNIT_BYTES).max(1))
 }
 
-fn applicant(job: &BoundJob, name: Name, htbs: HtbsArguments, unit_least_ns: f64, flush: Nanos) -> Option<Applicant> {
+/// Requests of a job that are under way while it is served and nobody else's are: HTBS gives the disk to no other flow as long as
+/// one that reads on, or whose writes are waited for, has something there.
+fn alone(job: &BoundJob, name: Name) -> Option<u32> {
+    let waited_for = job.plan.sync_writes || job.plan.read_percent == 100;
+    match job.plan.when {
+        Loop::Closed { depth } if name == Name::Htbs && job.plan.pattern == Pattern::Sequential && waited_for => {
+            Some(depth)
+        }
+        Loop::Closed { .. } | Loop::Open { .. } => None,
+    }
+}
+
+fn applicant(
+    job: &BoundJob,
+    name: Name,
+    htbs: HtbsArguments,
+    (unit_least_ns, unit_alone_ns): (f64, f64),
+    flush: Nanos,
+) -> Option<Applicant> {
     let contract = job.parameters(COST).contract?;
     let block_units = block_units(&job.plan);
     let wait_max = htbs.wait_max.unwrap_or(HtbsOptions::default().wait_max);
     let thinks = job.plan.pause.map_or(Nanos::ZERO, |pause| pause.time);
-    let waited_for = job.plan.sync_writes || job.plan.read_percent == 100;
     // HTBS keeps the disk for whoever reads on and asks at once, for what the contract earns in a delay.
-    let keeps = name == Name::Htbs
-        && job.plan.pattern == Pattern::Sequential
-        && matches!(job.plan.when, Loop::Closed { .. })
-        && waited_for
-        && thinks <= wait_max;
+    let keeps = alone(job, name).is_some() && thinks <= wait_max;
     let earned = contract.rate_per_second * contract.delay.as_secs_f64();
     let (row_units, wait) =
         if keeps { (earned.max(block_units as f64), thinks) } else { (block_units as f64, Nanos::ZERO) };
@@ -173,11 +187,12 @@ fn applicant(job: &BoundJob, name: Name, htbs: HtbsArguments, unit_least_ns: f64
         row_units,
         wait,
         unit_least_ns,
+        unit_alone_ns,
     })
 }
 
 /// Where each job uses the disk.
-fn sites(jobs: &[BoundJob], seed: u64) -> Vec<Site> {
+fn sites(jobs: &[BoundJob], name: Name, seed: u64) -> Vec<Site> {
     let site = |(index, job): (usize, &BoundJob)| {
         let rows = [0, 1].map(|end| {
             let row_bytes = (ROW + 1) * u64::from(job.plan.block_bytes);
@@ -198,6 +213,7 @@ fn sites(jobs: &[BoundJob], seed: u64) -> Vec<Site> {
                 .plan
                 .flush_every_writes
                 .and_then(|_| OffsetSequence::new(&job.plan, Pattern::Sequential, seed).next()),
+            row_depth: alone(job, name).unwrap_or(u32::MAX),
         }
     };
     jobs.iter().enumerate().map(site).collect()

@@ -6,6 +6,7 @@ use minerva_api::v1;
 use minerva_background_queues::{Change, Queues, shown_plan, span_of};
 use minerva_config::Config;
 use minerva_engine::WorkView;
+use minerva_linux_actuate::InstanceLock;
 use minerva_linux_background::{Settings, WorkError, WorkerProgram};
 use minerva_linux_observe::Roots;
 use minerva_model::{BackgroundCost, BackgroundId, DeviceId, DiskCalibration, Event, Nanos};
@@ -53,6 +54,13 @@ pub(crate) fn work(runtime: &Path) -> anyhow::Result<()> {
 
 /// Ends all work, of a daemon that has ended and will not come back.
 pub(crate) fn end_all(runtime_dir: &Path) -> anyhow::Result<()> {
+    let holder = InstanceLock::holder(runtime_dir)?;
+    if let Some(pid) = holder {
+        let shown = runtime_dir.display();
+        anyhow::bail!(
+            "minervad (pid {pid}) runs in {shown}, whose work this is: stop it first, or use `minerva-ctl background remove`"
+        );
+    }
     let failed: Vec<String> = minerva_linux_background::end_all(runtime_dir).iter().map(WorkError::in_full).collect();
     anyhow::ensure!(failed.is_empty(), "some background work goes on: {}", failed.join("; "));
     Ok(())
@@ -251,5 +259,22 @@ impl Driver {
     /// Stops all work, which waits for the next daemon.
     pub(crate) fn stop_background(&mut self) {
         self.background.stop().into_iter().for_each(|row| self.keep_row(row));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_all;
+    use minerva_linux_actuate::InstanceLock;
+
+    #[test]
+    fn the_work_of_a_daemon_that_runs_is_not_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime_dir = folder.path().join("run");
+        let daemon = InstanceLock::acquire(&runtime_dir).unwrap();
+        let refused = end_all(&runtime_dir).unwrap_err().to_string();
+        assert!(refused.contains(&format!("minervad (pid {}) runs", std::process::id())), "{refused}");
+        drop(daemon);
+        end_all(&runtime_dir).unwrap();
     }
 }

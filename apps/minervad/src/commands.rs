@@ -6,7 +6,7 @@ use crate::overwriters::Overwriter;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_config::Config;
-use minerva_model::{Event, Finding, FindingKind};
+use minerva_model::{Event, FindingKind};
 use minerva_operator_server::call::OperatorCall;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -128,8 +128,7 @@ impl Driver {
     pub(crate) fn name_overwriters(&mut self) {
         for Overwriter { pid, message } in self.knobs.take_overwriters() {
             tracing::warn!(kind = FindingKind::Overwritten.as_str(), pid, "{message}");
-            let (kind, device, tenant) = (FindingKind::Overwritten, None, None);
-            self.findings.show(&Finding { kind, device, tenant, message: String::new() }, message);
+            self.findings.show(FindingKind::Overwritten, None, None, message);
         }
     }
 }

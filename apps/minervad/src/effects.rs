@@ -90,7 +90,7 @@ impl Driver {
         if let Some(name) = tenant.or(device) {
             message.insert_str(0, &format!("{name}: "));
         }
-        self.findings.show(finding, message);
+        self.findings.show(finding.kind, finding.device, finding.tenant, message);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::clock::unix_ns;
 use minerva_api::v1;
-use minerva_model::{DeviceId, Finding, FindingKind, Nanos, TenantId};
+use minerva_model::{DeviceId, FindingKind, Nanos, TenantId};
 use std::collections::VecDeque;
 
 /// Findings that `status` shows.
@@ -29,8 +29,13 @@ struct Shown {
 
 impl Findings {
     /// Keeps one in these words; beyond what is shown the oldest goes. What it is the end of is no warning any more.
-    pub(crate) fn show(&mut self, finding: &Finding, message: String) {
-        let Finding { kind, device, tenant, .. } = *finding;
+    pub(crate) fn show(
+        &mut self,
+        kind: FindingKind,
+        device: Option<DeviceId>,
+        tenant: Option<TenantId>,
+        message: String,
+    ) {
         match kind {
             FindingKind::CapsBack => self.end(|shown| shown.kind == FindingKind::CapsLifted),
             FindingKind::Steerable => {
@@ -123,18 +128,19 @@ impl Digest {
 #[cfg(test)]
 mod tests {
     use super::{FINDINGS_SHOWN, Findings};
-    use minerva_model::{DeviceId, Finding, FindingKind, TenantId};
+    use minerva_model::{DeviceId, FindingKind, TenantId};
 
-    fn found(kind: FindingKind, device: Option<u32>, tenant: Option<u64>) -> Finding {
+    fn show(findings: &mut Findings, kind: FindingKind, device: Option<u32>, tenant: Option<u64>) {
         let device = device.map(|minor| DeviceId { major: 8, minor });
-        Finding { kind, device, tenant: tenant.map(TenantId), message: String::new() }
+        findings.show(kind, device, tenant.map(TenantId), String::new());
     }
 
     #[test]
     fn the_latest_findings_are_shown() {
         let mut findings = Findings::default();
-        let steerable = found(FindingKind::Steerable, None, None);
-        (0..FINDINGS_SHOWN + 3).for_each(|number| findings.show(&steerable, number.to_string()));
+        (0..FINDINGS_SHOWN + 3).for_each(|number| {
+            findings.show(FindingKind::Steerable, None, None, number.to_string());
+        });
         let shown = findings.shown();
         assert_eq!((shown.len(), shown[0].message.as_str()), (FINDINGS_SHOWN, "3"));
     }
@@ -146,7 +152,7 @@ mod tests {
             findings.shown().into_iter().filter(|shown| shown.warning).map(|shown| shown.kind).collect()
         };
         for kind in [FindingKind::ModelDamaged, FindingKind::HistoryDropped] {
-            findings.show(&found(kind, None, None), String::new());
+            show(&mut findings, kind, None, None);
         }
         assert!(warned(&findings).is_empty());
         let told = [
@@ -158,18 +164,18 @@ mod tests {
             (FindingKind::FightGivenUp, Some(0), None),
             (FindingKind::Oversubscribed, Some(0), None),
         ];
-        told.iter().for_each(|(kind, device, tenant)| findings.show(&found(*kind, *device, *tenant), String::new()));
+        told.iter().for_each(|(kind, device, tenant)| show(&mut findings, *kind, *device, *tenant));
         assert_eq!(warned(&findings).len(), told.len());
-        findings.show(&found(FindingKind::CapsBack, None, None), String::new());
-        findings.show(&found(FindingKind::Steerable, Some(0), None), String::new());
+        show(&mut findings, FindingKind::CapsBack, None, None);
+        show(&mut findings, FindingKind::Steerable, Some(0), None);
         let left = ["not-steerable", "write-refused", "unknown-disk", "fight-given-up", "oversubscribed"];
         assert_eq!(warned(&findings), left, "of the other disk");
         findings.tenant_gone(TenantId(7));
         findings.reloaded();
         assert_eq!(warned(&findings), ["not-steerable", "oversubscribed"]);
         // It is found again after a reload.
-        findings.show(&found(FindingKind::UnknownDisk, None, None), String::new());
-        findings.show(&found(FindingKind::DiskGone, Some(16), None), String::new());
+        show(&mut findings, FindingKind::UnknownDisk, None, None);
+        show(&mut findings, FindingKind::DiskGone, Some(16), None);
         assert_eq!(warned(&findings), ["oversubscribed", "unknown-disk"]);
         assert_eq!(findings.shown().len(), told.len() + 6, "all are shown");
     }

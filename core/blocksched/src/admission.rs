@@ -58,6 +58,9 @@ pub struct Applicant {
     /// What a unit of it takes at least, in nanoseconds, under any scheduler: its own, since a mean over flows would refute
     /// a reader for the writer beside it.
     pub unit_least_ns: f64,
+    /// What a unit of it takes on average, in nanoseconds, where the scheduler gives the disk nobody else's requests while this flow is
+    /// served, and that is longer than a unit takes with all that the disk could have; otherwise 0.
+    pub unit_alone_ns: f64,
 }
 
 /// What the scheduler does with deadlines.
@@ -225,7 +228,11 @@ fn heaviest(applicants: &[Applicant], part: impl Fn(&Applicant) -> f64) -> Optio
 /// The disk's time for a unit of a flow, its part of requests, seeks and waits included.
 fn per_unit_ns(flow: &Applicant, times: &ServiceTimes) -> f64 {
     let each = (times.request.0 + flow.wait.0) as f64 / flow.request_units_min.max(1) as f64;
-    times.unit_ns + each + times.seek.0 as f64 / row_units(flow)
+    unit_ns(flow, times) + each + times.seek.0 as f64 / row_units(flow)
+}
+
+fn unit_ns(flow: &Applicant, times: &ServiceTimes) -> f64 {
+    times.unit_ns.max(flow.unit_alone_ns)
 }
 
 fn row_units(flow: &Applicant) -> f64 {
@@ -263,9 +270,10 @@ fn work_ns(
 
 /// The longest request, which cannot be stopped, and the longest wait.
 fn under_way_ns(applicants: &[Applicant], capacity: &Capacity, times: &ServiceTimes) -> f64 {
-    let largest = applicants.iter().map(|flow| flow.request_units_max).chain([capacity.background_units_max]).max();
+    let background_ns = capacity.background_units_max as f64 * times.unit_ns;
+    let longest_ns = applicants.iter().map(|flow| flow.request_units_max as f64 * unit_ns(flow, times));
     let wait = applicants.iter().map(|flow| flow.wait).max().unwrap_or_default();
-    largest.unwrap_or(0) as f64 * times.unit_ns + (times.request + times.seek + wait).0 as f64
+    longest_ns.fold(background_ns, f64::max) + (times.request + times.seek + wait).0 as f64
 }
 
 /// What a flow needs at least of the disk in the long run, as a part of it: no seek, no wait.

@@ -74,6 +74,7 @@ fn applicant(contract: Contract, units_max: u32, times: ServiceTimes, wait: Nano
         row_units: 1.0,
         wait,
         unit_least_ns: times.unit_ns + times.request.0 as f64 / f64::from(units_max),
+        unit_alone_ns: 0.0,
     }
 }
 
@@ -304,6 +305,9 @@ fn the_admission_test_says_by_how_much() {
     let writer = Applicant { unit_least_ns: 1e7, contract: Contract { rate_per_second: 1.0, ..contract }, ..one };
     let beside = admit(&[one, writer], &capacity, Discipline::EarliestDeadline);
     assert!(beside.feasibility < Feasibility::Impossible, "{beside:?}");
+    // One that has the disk to itself for longer than others would leaves less of it, and refutes nothing either.
+    let kept = admit(&[Applicant { unit_alone_ns: 1e7, ..one }; 4], &capacity, Discipline::Turns);
+    assert_eq!(kept.feasibility, Feasibility::Doubtful);
     let small = Applicant { contract: Contract { burst: 1.0, ..contract }, ..one };
     assert_eq!(
         admit(&[one, small], &capacity, Discipline::Turns).sentence(|index| format!("flow {index}")),

@@ -39,6 +39,9 @@ const LED_SLICES: u32 = 2;
 pub(crate) struct Rule {
     settings: MakespanSettings,
     names: BTreeMap<TenantId, String>,
+    /// Whose they are ([`Tenant::owner`]).
+    #[serde(default)]
+    owners: BTreeMap<TenantId, String>,
     running: BTreeMap<(DeviceId, TenantId), Running>,
     runs: Runs,
     /// Whether anybody is held back on a disk.
@@ -81,12 +84,14 @@ impl Rule {
         if self.names.get(&tenant.id).is_none_or(|known| *known != tenant.name) {
             self.names.insert(tenant.id, tenant.name.clone());
         }
+        self.owners.insert(tenant.id, tenant.owner());
     }
 
     /// The tenant is gone, and with it the job that it ran.
     pub(crate) fn tenant_gone(&mut self, tenant: TenantId) -> Option<JobRun> {
         let run = self.end(tenant);
         self.names.remove(&tenant);
+        self.owners.remove(&tenant);
         self.named.forget(tenant);
         run
     }
@@ -104,7 +109,7 @@ impl Rule {
     /// What earlier runs moved, oldest first, and in which phases, where those were kept.
     pub(crate) fn recalled(&mut self, name: &str, bytes: &[u64], phases: &[Vec<JobPhase>]) {
         for (run, bytes) in bytes.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
-            self.runs.learn(name, *bytes as f64, phases.get(run).map_or(&[], Vec::as_slice));
+            self.runs.learn(name, None, *bytes as f64, phases.get(run).map_or(&[], Vec::as_slice));
         }
     }
 
@@ -141,7 +146,8 @@ impl Rule {
         self.named.ended(tenant, bytes);
         let profile = trace.as_ref().and_then(profile);
         let phases = profile.as_ref().map_or(&[][..], |profile| &profile.phases);
-        self.runs.learn(&job.name, bytes as f64, phases);
+        let owner = self.owners.get(&tenant).map(String::as_str);
+        self.runs.learn(&job.name, owner, bytes as f64, phases);
         let profile = profile?;
         Some(JobRun { name: job.name, tenant, device, declared_bytes: job.bytes, profile })
     }
@@ -445,6 +451,9 @@ mod tests {
             let waited = |tenant| rule.running[&(DISK, TenantId(tenant))].waited;
             let behind = if waiting_ages { 1 } else { 2 };
             assert_eq!((waited(behind), waited(3 - behind)), (Nanos::from_secs(6), Nanos::ZERO), "{waiting_ages}");
+            // The first rests for a slice, in which the other goes first, and is gone for one.
+            slice(&mut rule, week + 6, 1000, if behind == 1 { &[10, 0] } else { &[0, 10] });
+            assert_eq!(rule.running[&(DISK, TenantId(behind))].waited, Nanos::from_secs(5), "{waiting_ages}");
         }
     }
 
@@ -480,7 +489,7 @@ mod tests {
             "at the other's rate, until it has gone first"
         );
         for number in 0..2 * runs::NAMES_MAX {
-            rule.runs.learn(&format!("run {number}"), 1.0, &[]);
+            rule.runs.learn(&format!("run {number}"), None, 1.0, &[]);
         }
         assert_eq!(rule.known_jobs().count(), runs::NAMES_MAX);
     }

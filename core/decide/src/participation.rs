@@ -115,6 +115,7 @@ impl Participation {
         let member = Member {
             account: tenant.history_key(),
             has_group: tenant.group.is_some(),
+            delegated_from: tenant.origin.delegated_from.as_ref().map(|group| group.history_key(None)),
             declaration_key: tenant.declaration_key(),
             excluded: tenant.excluded,
             terms: tenant.terms,

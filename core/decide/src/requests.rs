@@ -20,8 +20,9 @@ const OPERATION_LONGEST: Nanos = Nanos::from_secs(86_400);
 /// An operation cannot be done in time if the disk would have to be so many times as fast as it was measured to be. Beside
 /// others it was measured at less than its best.
 const FASTER_AT_MOST: f64 = 2.0;
-/// An account may have as many operations as so many tenants. Each that waits is looked at whenever anybody asks.
-const TENANTS_OF_AN_ACCOUNT: usize = 4;
+/// All groups that somebody makes in one that was delegated may have as many operations as so many tenants. Each that waits is looked at
+/// whenever anybody asks.
+const TENANTS_OF_A_DELEGATION: usize = 4;
 /// No level or deadline lies further ahead: ten years, which is a mistake and not a plan.
 const AHEAD_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
 
@@ -291,23 +292,24 @@ impl Participation {
         self.check_count(tenant)
     }
 
-    /// Each tenant, and each account, has so many at most: whoever may make groups has any number of tenants.
+    /// Each tenant has so many at most, and all together that somebody made who may make groups, and so has any number of tenants. An
+    /// operator's group has as many as the operator made.
     fn check_count(&self, tenant: TenantId) -> Result<(), Refusal> {
         let operations_max = self.coordination.settings().operations_max as usize;
         let refuse = |whose: &str, most: usize| {
             let text = format!(
-                "{most} operations of this {whose} wait or are under way, which is the limit. Finish or cancel some first."
+                "{most} operations of {whose} wait or are under way, which is the limit. Finish or cancel some first."
             );
             Err((RefusalKind::TooMany, text))
         };
         if self.coordination.of(tenant).count() >= operations_max {
-            return refuse("tenant", operations_max);
+            return refuse("this tenant", operations_max);
         }
-        let account = |tenant: TenantId| self.members.get(&tenant).map(|member| &member.account);
-        let own = account(tenant);
-        let of_account_max = operations_max.saturating_mul(TENANTS_OF_AN_ACCOUNT);
-        if self.coordination.count_of(|tenant| account(tenant) == own) >= of_account_max {
-            return refuse("tenant's account", of_account_max);
+        let delegated = |tenant: TenantId| self.members.get(&tenant)?.delegated_from.as_ref();
+        let Some(own) = delegated(tenant) else { return Ok(()) };
+        let together_max = operations_max.saturating_mul(TENANTS_OF_A_DELEGATION);
+        if self.coordination.count_of(|tenant| delegated(tenant) == Some(own)) >= together_max {
+            return refuse("the groups below the one that was delegated to this tenant's owner", together_max);
         }
         Ok(())
     }

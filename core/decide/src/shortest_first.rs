@@ -10,6 +10,7 @@
 //! Shares stand for a slice. What the first leaves of it, because it rests or will be done, would go to all others alike: so the next
 //! is ahead with it, in order: the first has most, and the next most of the rest once the first is done (docs/adr/0049, 0061).
 
+use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// Of an equal part, that every job keeps.
@@ -67,7 +68,7 @@ pub(crate) struct Job {
     pub(crate) bytes_per_second: f64,
     /// Since it was first seen.
     pub(crate) age_seconds: f64,
-    /// For how long it was held back since it last went first.
+    /// For how long it was held back, less how long it went first since.
     pub(crate) waited_seconds: f64,
     /// It did not use the disk in the last slice.
     pub(crate) rests: bool,
@@ -195,6 +196,12 @@ fn shared(all: f64, jobs: &[Job], places: &[usize], ahead: usize) -> Vec<f64> {
     weights.into_iter().map(|weight| FLOOR + (all - floors) * weight / sum).collect()
 }
 
+/// How long a job has waited at the end of a slice. One that goes first has no more than that slice of it back: who is last again after a single
+/// slice would be overtaken for ever.
+pub(crate) fn waited_after(waited: Nanos, is_ahead: bool, slice: Nanos) -> Nanos {
+    if is_ahead { waited - slice } else { waited + slice }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,7 +213,7 @@ mod tests {
     fn completions(sizes: &[(f64, f64)], known: impl Fn(usize, f64) -> Job, shortest_first: bool) -> Vec<f64> {
         let mut left: Vec<f64> = sizes.iter().map(|(_, size)| *size).collect();
         let mut done = vec![0.0; sizes.len()];
-        let mut waited = vec![0.0; sizes.len()];
+        let mut waited = vec![Nanos::ZERO; sizes.len()];
         let mut now = 0.0;
         loop {
             let present: Vec<usize> = (0..sizes.len()).filter(|job| left[*job] > 0.0 && sizes[*job].0 <= now).collect();
@@ -225,7 +232,7 @@ mod tests {
                 .iter()
                 .map(|job| {
                     let known = known(*job, sizes[*job].1 - left[*job]);
-                    Job { age_seconds: now - sizes[*job].0, waited_seconds: waited[*job], ..known }
+                    Job { age_seconds: now - sizes[*job].0, waited_seconds: waited[*job].as_secs_f64(), ..known }
                 })
                 .collect();
             let places = places(&jobs);
@@ -237,7 +244,7 @@ mod tests {
             let step = first.min(next - now).max(1e-9);
             for (index, job) in present.iter().enumerate() {
                 left[*job] -= rate(index) * step;
-                waited[*job] = if places[index] < ahead { 0.0 } else { waited[*job] + step };
+                waited[*job] = waited_after(waited[*job], places[index] < ahead, Nanos((step * 1e9) as u64));
                 if left[*job] <= 1e-6 {
                     (left[*job], done[*job]) = (0.0, now + step - sizes[*job].0);
                 }
@@ -370,6 +377,32 @@ mod tests {
         assert_eq!(places(&[waited, new]), [0, 1], "one that was held back for hours is");
     }
 
+    /// Slices of a second until a job of 2,000 s is done beside jobs of 300 s, each of which comes when the one before is done.
+    fn slices_beside_ever_new_ones(ages: bool) -> usize {
+        let sizes = [2_000.0 * RATE, 300.0 * RATE];
+        let (mut attained, mut since, mut waited) = ([0.0; 2], [0; 2], [Nanos::ZERO; 2]);
+        let mut slices = 0;
+        while attained[0] < sizes[0] {
+            let jobs = [0, 1].map(|job| Job {
+                age_seconds: (slices - since[job]) as f64,
+                waited_seconds: if ages { waited[job].as_secs_f64() } else { 0.0 },
+                ..declared(sizes[job], attained[job])
+            });
+            let places = places(&jobs);
+            let ahead = ahead(&jobs, &places, 1.0);
+            let parts = parts(&jobs, &places, ahead, true);
+            slices += 1;
+            for job in 0..2 {
+                attained[job] += parts[job] * RATE / 2.0;
+                waited[job] = waited_after(waited[job], places[job] < ahead, Nanos::SECOND);
+            }
+            if attained[1] >= sizes[1] {
+                (attained[1], since[1], waited[1]) = (0.0, slices, Nanos::ZERO);
+            }
+        }
+        slices
+    }
+
     #[test]
     fn who_waits_long_is_not_overtaken_for_ever() {
         // A long job, and short ones that come as fast as the disk serves them.
@@ -378,6 +411,9 @@ mod tests {
         let times = completions(&sizes, |job, attained| declared(sizes[job].1, attained), true);
         let fair = completions(&sizes, |_, _| Job::default(), false);
         assert!(times[0] <= fair[0] / FLOOR + AT_FIRST_SECONDS, "{} {}", times[0], fair[0]);
+        // Where they last minutes its floor alone would be all that it has for hours.
+        let [aged, never] = [true, false].map(slices_beside_ever_new_ones);
+        assert!(2 * aged < never && aged > 4_000, "{aged} {never}");
     }
 
     proptest! {

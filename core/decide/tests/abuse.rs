@@ -152,17 +152,22 @@ fn is_granted(effects: &[Effect], request: &RequestId) -> bool {
 
 /// A new file of the operator's puts the tenant into a group, which has an account of its own.
 fn put_into_a_group(world: &mut World, number: u64) {
+    seen_again(world, number, Some("g"), None);
+}
+
+/// As the operator's file says now, or of the making of whom a group was delegated to.
+fn seen_again(world: &mut World, number: u64, group: Option<&str>, delegated_from: Option<CgroupRef>) {
     let tenant = Tenant {
         id: TenantId(number),
         name: format!("vm-{number}"),
         kind: TenantKind::VirtualMachine,
         cgroup: CgroupRef { path: format!("t/{number}"), inode: number + 1 },
-        group: Some("g".to_owned()),
+        group: group.map(str::to_owned),
         weight_percent: 100,
         excluded: false,
         job: None,
         terms: Terms::default(),
-        origin: Origin::default(),
+        origin: Origin { delegated_from, ..Origin::default() },
     };
     world.decider.tenant_seen(world.now, &tenant, &[]);
 }
@@ -223,21 +228,41 @@ fn a_leap_of_the_clock_earns_nothing_keeps_nothing_and_loses_nothing() {
     assert_eq!(world.decider.part(TenantId(0)).map(|part| part.held), Some(MicroCredits::ZERO));
 }
 
-/// A hundred tenants of one account, and one of another.
+/// The tenant asks for one more operation; why it may not.
+fn ask_for_another(world: &mut World, tenant: usize) -> (RequestId, Option<(RefusalKind, String)>) {
+    world.effects.clear();
+    let id = world.ask(tenant, operation(1_000_000, Nanos::from_secs(3_600), world.now));
+    let refused = world.effects.iter().find_map(|effect| match effect {
+        Effect::Refused(refused) => Some((refused.kind, refused.message.clone())),
+        _ => None,
+    });
+    (id, refused)
+}
+
+/// A hundred machines that the operator put into one group.
 #[test]
-fn an_account_has_so_many_operations_however_many_tenants_it_has() {
-    let mut world = world(&[ENDLESS; 101]);
+fn an_operators_group_has_as_many_operations_as_its_tenants_may_have() {
+    let mut world = world(&[ENDLESS; 100]);
     (0..100).for_each(|number| put_into_a_group(&mut world, number));
     (0..2).for_each(|_| world.slice(&BTreeMap::new()));
-    let ask = |world: &mut World, tenant: usize| {
-        world.effects.clear();
-        let id = world.ask(tenant, operation(1_000_000, Nanos::from_secs(3_600), world.now));
-        let refused = world.effects.iter().find_map(|effect| match effect {
-            Effect::Refused(refused) => Some((refused.kind, refused.message.clone())),
-            _ => None,
-        });
-        (id, refused)
-    };
+    for tenant in 0..100 {
+        assert_eq!(ask_for_another(&mut world, tenant).1, None, "{tenant}");
+    }
+    (1..16).for_each(|_| drop(ask_for_another(&mut world, 99)));
+    let refused = ask_for_another(&mut world, 99).1.expect("too many of one tenant");
+    assert!(refused.0 == RefusalKind::TooMany && refused.1.contains("16 operations of this tenant"), "{refused:?}");
+}
+
+/// A hundred tenants of one maker, half of which the operator named a group, and one of another.
+#[test]
+fn whoever_may_make_groups_has_so_many_operations_however_many_tenants_it_makes() {
+    let mut world = world(&[ENDLESS; 101]);
+    let user = CgroupRef { path: "t".to_owned(), inode: 7 };
+    (0..100).for_each(|number| {
+        seen_again(&mut world, number, (number % 2 == 0).then_some("g"), Some(user.clone()));
+    });
+    (0..2).for_each(|_| world.slice(&BTreeMap::new()));
+    let ask = ask_for_another;
     let (mut taken, mut refused) = (Vec::new(), BTreeMap::<_, u32>::new());
     for tenant in 0..100 {
         for _ in 0..16 {
@@ -250,7 +275,7 @@ fn an_account_has_so_many_operations_however_many_tenants_it_has() {
     assert_eq!(taken.len(), 64);
     let why = refused.first_key_value().map(|((kind, text), count)| (*kind, text.contains("64 operations"), *count));
     assert_eq!((refused.len(), why), (1, Some((RefusalKind::TooMany, true, 1_600 - 64))), "{refused:?}");
-    assert_eq!(ask(&mut world, 100).1, None, "another account is served");
+    assert_eq!(ask(&mut world, 100).1, None, "another is served");
     let (tenant, first) = taken.swap_remove(0);
     world.ask(tenant, Wish::Cancel(first));
     assert_eq!(ask(&mut world, 99).1, None, "and this one again when one of its own is over");

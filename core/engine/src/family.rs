@@ -22,13 +22,9 @@ pub(crate) fn family(tenant: &Tenant) -> Family {
     hash(&[tenant.kind_by_group().as_str(), owner, &stem])
 }
 
-/// Whose sessions answer for each other: those of the operator's group, of all that a user made in what was delegated to it, or of one
-/// cgroup. As [`Tenant::history_key`], but the same after a restart and a reboot: nobody has another by making or renaming groups.
+/// Whose sessions answer for each other: those of one owner.
 pub(crate) fn account(tenant: &Tenant) -> Account {
-    match &tenant.group {
-        Some(group) => hash(&["account of a group", group]),
-        None => hash(&["account", &tenant.origin.delegated_from.as_ref().unwrap_or(&tenant.cgroup).path]),
-    }
+    hash(&["account", &tenant.owner()])
 }
 
 /// The name without what tells one from the next: digits, and identifiers such as a container's.
@@ -122,6 +118,9 @@ mod tests {
         };
         assert_eq!(account(&made_by("user-1.slice", "a")), account(&made_by("user-1.slice", "b")));
         assert_ne!(account(&made_by("user-1.slice", "a")), account(&made_by("user-2.slice", "a")));
+        let session = |user: u32, number: u32| tenant(&format!("user.slice/user-{user}.slice/session-{number}.scope"));
+        assert_eq!(account(&session(1000, 3)), account(&session(1000, 4)));
+        assert_ne!(account(&session(1000, 3)), account(&session(1001, 3)));
         assert_ne!(account(&tenant("a")), account(&tenant("b")));
         let grouped = |name: &str| Tenant { group: Some("batch".to_owned()), ..tenant(name) };
         assert_eq!(account(&grouped("a")), account(&grouped("b")));

@@ -219,6 +219,13 @@ impl Tenant {
         self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).history_key(self.group.as_deref())
     }
 
+    /// Whose it is: the operator's group's, the login user's, that of what was delegated, or its cgroup's own. As [`Self::history_key`], but the
+    /// same after a restart and a reboot, and one for all login sessions of a user: nobody has another by making or renaming groups.
+    pub fn owner(&self) -> String {
+        let path = &self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).path;
+        self.group.as_ref().map_or_else(|| format!("cgroup:{}", of_user(path)), |group| format!("group:{group}"))
+    }
+
     /// What it is by its group alone, which whoever starts a process does not choose.
     pub fn kind_by_group(&self) -> TenantKind {
         self.origin.group_kind.unwrap_or(self.kind)
@@ -228,6 +235,16 @@ impl Tenant {
     pub fn declaration_key(&self) -> String {
         self.cgroup.key()
     }
+}
+
+/// The part of a path that is a user's slice (systemd.special(7)), or else all of it.
+fn of_user(path: &str) -> &str {
+    let is_user = |slice: &str| {
+        let uid = slice.strip_prefix("user-").and_then(|rest| rest.strip_suffix(".slice"));
+        uid.is_some_and(|uid| !uid.is_empty() && uid.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let slice = path.strip_prefix("user.slice/").and_then(|rest| rest.split('/').next()).filter(|slice| is_user(slice));
+    slice.map_or(path, |slice| &path[.."user.slice/".len() + slice.len()])
 }
 
 /// One of the operator's rules. Every rule whose pattern matches a cgroup applies, in the order of the file; what a later
@@ -291,5 +308,22 @@ mod tests {
         assert_eq!(tenant("user", None).history_key(), "cgroup:user#4", "and so does what runs right in it");
         assert_ne!(one.declaration_key(), other.declaration_key(), "each declares for itself");
         assert_eq!(Tenant { group: Some("web".to_owned()), ..one }.history_key(), "group:web");
+    }
+
+    #[test]
+    fn all_that_a_user_has_is_one_owners_over_all_sessions_and_reboots() {
+        let user = "user.slice/user-1000.slice";
+        let manager = format!("{user}/user@1000.service");
+        let own = [
+            tenant(&format!("{user}/session-3.scope"), None),
+            tenant(&format!("{user}/session-14.scope"), None),
+            tenant(&format!("{manager}/a"), Some(&manager)),
+        ];
+        assert_eq!(own.map(|tenant| tenant.owner()), [(); 3].map(|()| format!("cgroup:{user}")));
+        for path in ["user.slice/user-.slice/a", "user.slice/user-x.slice/a", "a/user-1000.slice/b", "user.slice"] {
+            assert_eq!(tenant(path, None).owner(), format!("cgroup:{path}"));
+        }
+        assert_eq!(tenant("pods/a", Some("pods")).owner(), "cgroup:pods");
+        assert_eq!(Tenant { group: Some("web".to_owned()), ..tenant(user, None) }.owner(), "group:web");
     }
 }

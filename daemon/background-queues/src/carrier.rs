@@ -97,7 +97,7 @@ fn carry(executor: &mut Executor, words: &Receiver<Word>, tell: &Sender<Vec<Queu
         let word = match words.recv_timeout(wait) {
             Ok(word) => word,
             Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) => return executor.stop(),
+            Err(RecvTimeoutError::Disconnected) => return stop(executor),
         };
         match word {
             Word::Add(spec, device, ran) => executor.add(boottime(), *spec, device, ran),
@@ -107,7 +107,13 @@ fn carry(executor: &mut Executor, words: &Receiver<Word>, tell: &Sender<Vec<Queu
             Word::Remove(id) => executor.remove(id),
             // The loop may have ended.
             Word::Report => drop(tell.send(executor.statuses(boottime()))),
-            Word::Stop => return executor.stop(),
+            Word::Stop => return stop(executor),
         }
+    }
+}
+
+fn stop(executor: &mut Executor) {
+    for error in executor.stop() {
+        tracing::warn!("background work was not stopped in full: {}", error.in_full());
     }
 }

@@ -5,7 +5,7 @@ use crate::disk_of::{disk_of, mounts};
 use crate::registered::{SLA_DEFAULT_MS, keep_identity, spec};
 use minerva_api::v1;
 use minerva_clock::unix_ns;
-use minerva_linux_background::{Kind, Seen, USED_PERCENT_MAX_DEFAULT};
+use minerva_linux_background::{Automounts, Kind, Seen, USED_PERCENT_MAX_DEFAULT};
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId};
 use minerva_store::{BackgroundFound, BackgroundRow};
 use std::path::Path;
@@ -54,7 +54,7 @@ impl Queues {
             .ok_or_else(|| format!("'{}' is no kind: use {}", request.kind, Kind::ALL.map(Kind::as_str).join(", ")))?;
         let seen = request.seen;
         let mut row = row(BackgroundId(self.last_id.0 + 1), kind, request)?;
-        self.automounts().check(kind, Path::new(&row.path)).map_err(|error| error.in_full())?;
+        Automounts::read(&self.roots.proc).check(kind, Path::new(&row.path)).map_err(|error| error.in_full())?;
         let identity = kind.identity(Path::new(&row.path), &self.roots.sys).map_err(|error| error.in_full())?;
         if seen.is_some_and(|seen| !is_what_was_seen(identity.seen(), seen)) {
             let path = &row.path;

@@ -5,8 +5,8 @@ use crate::disk_of::{self, disk_of};
 use crate::registered::{self, ahead_ns, both_clocks, keep_identity, keep_position, spec};
 use crate::{Queue, Queues};
 use minerva_clock::boottime;
-use minerva_linux_background::{Automounts, QueueStatus};
-use minerva_linux_observe::MountFacts;
+use minerva_linux_background::{Automounts, QueueStatus, WorkError};
+use minerva_linux_observe::{MountFacts, Roots};
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId, Event, Nanos};
 use minerva_store::BackgroundRow;
 use std::cell::OnceCell;
@@ -27,6 +27,23 @@ pub struct Reported {
     pub rows: Vec<BackgroundRow>,
 }
 
+/// Tables of mounts, each read once, and only if something is to be found there.
+#[derive(Default)]
+struct Tables {
+    automounts: OnceCell<Automounts>,
+    mounts: OnceCell<Result<Vec<MountFacts>, String>>,
+}
+
+impl Tables {
+    fn automounts(&self, roots: &Roots) -> &Automounts {
+        self.automounts.get_or_init(|| Automounts::read(&roots.proc))
+    }
+
+    fn mounts(&self, roots: &Roots) -> Result<&[MountFacts], String> {
+        self.mounts.get_or_init(|| disk_of::mounts(roots)).as_deref().map_err(Clone::clone)
+    }
+}
+
 impl Queues {
     /// The store was read: what it has is known.
     pub const fn is_loaded(&self) -> bool {
@@ -42,31 +59,34 @@ impl Queues {
     ) -> Vec<Event> {
         self.is_loaded = true;
         self.last_id = last_id;
+        let tables = Tables::default();
         for row in rows {
-            let device = if row.state == BackgroundState::Done { self.disk_of_done(&row) } else { None };
+            let device = if row.state == BackgroundState::Done { self.disk_of_done(&row, &tables) } else { None };
             // What is still to be done has no disk yet.
             drop(self.set(row, device));
         }
-        self.find_disks(is_watched)
+        self.find_disks_by(&tables, is_watched)
     }
 
     /// For people only.
-    fn disk_of_done(&self, row: &BackgroundRow) -> Option<DeviceId> {
-        self.automounts().check(spec(row)?.kind, Path::new(&row.path)).ok()?;
-        let mounts = disk_of::mounts(&self.roots).ok()?;
-        disk_of(&self.roots, &mounts, spec(row)?.kind, Path::new(&row.path)).ok()
+    fn disk_of_done(&self, row: &BackgroundRow, tables: &Tables) -> Option<DeviceId> {
+        let (kind, path) = (spec(row)?.kind, Path::new(&row.path));
+        tables.automounts(&self.roots).check(kind, path).ok()?;
+        disk_of(&self.roots, tables.mounts(&self.roots).ok()?, kind, path).ok()
     }
 
     /// Queues whose disk was not there, and is by now. The answer is for the engine.
     pub fn find_disks(&mut self, is_watched: impl Fn(DeviceId) -> bool) -> Vec<Event> {
+        self.find_disks_by(&Tables::default(), is_watched)
+    }
+
+    fn find_disks_by(&mut self, tables: &Tables, is_watched: impl Fn(DeviceId) -> bool) -> Vec<Event> {
         let is_lost = |queue: &&Queue| queue.device.is_none() && queue.row.state != BackgroundState::Done;
         let lost: Vec<BackgroundRow> = self.queues.values().filter(is_lost).map(|queue| queue.row.clone()).collect();
-        // Read once, and only if something is to be found there.
-        let (automounts, mounts) = (OnceCell::new(), OnceCell::new());
         let mut events = Vec::new();
         for mut row in lost {
             let id = row.id;
-            match self.find_disk(&mut row, (&automounts, &mounts), &is_watched) {
+            match self.find_disk(&mut row, tables, &is_watched) {
                 Ok(device) => events.extend(self.set(row, Some(device))),
                 Err(why) => self.note_absent(id, why),
             }
@@ -78,22 +98,18 @@ impl Queues {
     fn find_disk(
         &self,
         row: &mut BackgroundRow,
-        (automounts, mounts): (&OnceCell<Automounts>, &OnceCell<Result<Vec<MountFacts>, String>>),
+        tables: &Tables,
         is_watched: impl Fn(DeviceId) -> bool,
     ) -> Result<DeviceId, String> {
         let work = spec(row).ok_or_else(|| format!("this version knows no work of the kind {}", row.kind))?;
         // Whatever this thread waits for, no disk is steered meanwhile.
-        let automounts = automounts.get_or_init(|| self.automounts());
-        automounts.check(work.kind, &work.path).map_err(|error| error.in_full())?;
+        let waits =
+            |error: WorkError| format!("{}: it waits until it is mounted, or until this is removed", error.in_full());
+        tables.automounts(&self.roots).check(work.kind, &work.path).map_err(waits)?;
         let identity = work.look(&self.roots.sys).map_err(|error| error.in_full())?;
-        let mounts = mounts.get_or_init(|| disk_of::mounts(&self.roots)).as_ref().map_err(Clone::clone)?;
-        let device = disk_of(&self.roots, mounts, work.kind, Path::new(&row.path))?;
+        let device = disk_of(&self.roots, tables.mounts(&self.roots)?, work.kind, Path::new(&row.path))?;
         keep_identity(row, &identity);
         is_watched(device).then_some(device).ok_or_else(|| "its path is on no disk that is watched now".to_owned())
-    }
-
-    pub(crate) fn automounts(&self) -> Automounts {
-        Automounts::read(&self.roots.proc)
     }
 
     /// What a queue is for is not there: it waits, and people are told once.
@@ -105,7 +121,7 @@ impl Queues {
 
     /// How far all is, as asked for in the slice before. Never waits.
     pub fn reported(&mut self) -> Reported {
-        let mut reported = Reported { events: self.converted_again(both_clocks()), ..Reported::default() };
+        let mut reported = Reported { events: self.deadlines_after_clock_step(both_clocks()), ..Reported::default() };
         let statuses = self.carrier.as_ref().map(|carrier| carrier.statuses()).unwrap_or_default();
         for status in statuses {
             self.take_status(&status, &mut reported);
@@ -114,7 +130,7 @@ impl Queues {
     }
 
     /// The wall clock, of which deadlines are instants, was stepped: they are other instants of the loop's clock.
-    fn converted_again(&mut self, now: (i64, Nanos)) -> Vec<Event> {
+    fn deadlines_after_clock_step(&mut self, now: (i64, Nanos)) -> Vec<Event> {
         let ahead = ahead_ns(now);
         if self.ahead_ns.get_or_insert(ahead).abs_diff(ahead) < STEP_NS {
             return Vec::new();
@@ -198,7 +214,10 @@ mod tests {
 
     /// Without a thread, which nobody asks for.
     fn queues() -> Queues {
-        let root = Path::new("/nonexistent");
+        queues_in(Path::new("/nonexistent"))
+    }
+
+    fn queues_in(root: &Path) -> Queues {
         let worker =
             WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new(), service_starter: None };
         let settings = Settings {
@@ -216,6 +235,31 @@ mod tests {
     }
 
     #[test]
+    fn work_below_an_automount_waits_and_what_is_refused_there_is_not_said_to() {
+        let root = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir_all(root.path().join("proc/self")).expect("a directory");
+        let table = "22 20 0:31 / /minerva-test/disk rw - autofs systemd-1 rw,direct\n";
+        std::fs::write(root.path().join("proc/self/mountinfo"), table).expect("a file");
+        let mut queues = queues_in(root.path());
+        queues.is_loaded = true;
+        let request = v1::AddBackgroundRequest {
+            name: "old".to_owned(),
+            kind: Kind::Delete.as_str().to_owned(),
+            path: "/minerva-test/disk/tree".to_owned(),
+            ..<_>::default()
+        };
+        let why = "nothing is mounted on /minerva-test/disk, where an automount waits for its disk";
+        assert_eq!(queues.judge(request.clone(), |_| true).expect_err("nobody may wait for it"), why);
+        let row = row(BackgroundId(1), Kind::Delete, request).expect("it can be meant");
+        let (absent, processors) = (String::new(), String::new());
+        let queue = Queue { row, device: None, absent, kept_at: Nanos::ZERO, processors };
+        queues.queues.insert(BackgroundId(1), queue);
+        assert_eq!(queues.find_disks(|_| true), []);
+        let waits = format!("{why}: it waits until it is mounted, or until this is removed");
+        assert_eq!(queues.queues[&BackgroundId(1)].absent, waits);
+    }
+
+    #[test]
     fn a_deadline_stays_an_instant_of_the_wall_clock_when_that_is_stepped() {
         let mut queues = queues();
         for (id, state) in [(1, BackgroundState::Waiting), (2, BackgroundState::Done)] {
@@ -227,7 +271,7 @@ mod tests {
             queues.queues.insert(row.id, Queue { row, device, absent, kept_at: Nanos::ZERO, processors });
         }
         let (unix_ns, boottime) = both_clocks();
-        let mut after = |seconds: i64| queues.converted_again((unix_ns + seconds * 1_000_000_000, boottime));
+        let mut after = |seconds: i64| queues.deadlines_after_clock_step((unix_ns + seconds * 1_000_000_000, boottime));
         assert_eq!(after(0), []);
         assert_eq!(after(30), [], "it is only kept exact");
         let told = after(600);

@@ -1,10 +1,12 @@
 //! The image or block device behind a VM disk: opened once, locked, and measured.
 
 mod facts;
+mod locks;
 
 use crate::error::ImageError;
 use crate::request::{Geometry, SECTOR_BYTES};
 use facts::{alignment, is_of_others, other_format};
+use locks::{lock, unlock};
 use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl};
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Seek, SeekFrom};
@@ -17,7 +19,6 @@ use std::time::{Duration, Instant};
 /// How long locks are waited for: a process that was killed holds its locks until its last request has come back from the
 /// disk, and until then nobody else may write.
 pub const LOCK_PATIENCE: Duration = Duration::from_secs(10);
-const LOCK_STEP: Duration = Duration::from_millis(20);
 /// A guest's blocks are no larger: its file system could not be mounted.
 const BLOCK_BYTES_MAX: u32 = 4096;
 
@@ -236,38 +237,16 @@ impl UnlockedImage {
         let failed = |source| ImageError::Open { path: self.path.clone(), source };
         Image::locked(self.file.try_clone().map_err(failed)?, &self.path, self.options, deadline, None)
     }
+
+    /// Gives back the lock, which otherwise stays with this open file although the [`Image`] of it is closed.
+    pub fn unlock(&self) {
+        unlock(&self.file);
+    }
 }
 
 impl AsFd for Image {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
-    }
-}
-
-/// A lock of the open file description, over the whole image: it ends when the last reference to the description does, those
-/// of requests in the kernel included.
-fn lock(file: &File, path: &Path, is_read_only: bool, deadline: Instant) -> Result<(), ImageError> {
-    use nix::fcntl::{FcntlArg, fcntl};
-    let kind = if is_read_only { libc::F_RDLCK } else { libc::F_WRLCK };
-    let whole = libc::flock {
-        l_type: kind as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    };
-    loop {
-        match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
-            Ok(_) => return Ok(()),
-            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) if Instant::now() < deadline => {
-                // The kernel waits for such a lock without an end, or not at all.
-                std::thread::sleep(LOCK_STEP);
-            }
-            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => {
-                return Err(ImageError::Locked { path: path.to_owned() });
-            }
-            Err(error) => return Err(ImageError::Open { path: path.to_owned(), source: error.into() }),
-        }
     }
 }
 
@@ -300,9 +279,11 @@ fn refused(path: &Path, why: String, remedy: &'static str) -> ImageError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Image, ImageOptions};
+    use super::{Image, ImageOptions, UnlockedImage};
+    use crate::error::ImageError;
     use std::fs::File;
     use std::io::Write;
+    use std::time::Instant;
 
     const OPTIONS: ImageOptions = ImageOptions { is_read_only: false, is_direct: false };
 
@@ -335,9 +316,22 @@ mod tests {
         let _writer = Image::open(&path, OPTIONS).unwrap();
         // The patience of `open` would hold up the test: the lock itself is looked at.
         let probe = File::open(&path).unwrap();
-        let mut read_lock = libc_read_lock();
+        let mut read_lock = super::locks::whole(libc::F_RDLCK);
         nix::fcntl::fcntl(&probe, nix::fcntl::FcntlArg::F_OFD_GETLK(&mut read_lock)).unwrap();
         assert_eq!(i32::from(read_lock.l_type), libc::F_WRLCK, "held by the writer");
+    }
+
+    #[test]
+    fn an_image_that_is_given_back_is_anothers_though_it_is_still_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk");
+        File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let open = || UnlockedImage::open(&path, OPTIONS).unwrap();
+        let (one, other, now) = (open(), open(), Instant::now());
+        drop(one.lock(now).unwrap());
+        assert!(matches!(other.lock(now), Err(ImageError::Locked { .. })), "it goes with the open file");
+        one.unlock();
+        assert!(other.lock(now).is_ok());
     }
 
     #[test]
@@ -380,9 +374,5 @@ mod tests {
             let image = Image::taken_over(file, &path, OPTIONS, 1 << 20).unwrap();
             assert_eq!(image.geometry().sectors, 2048);
         }
-    }
-
-    fn libc_read_lock() -> libc::flock {
-        libc::flock { l_type: libc::F_RDLCK as libc::c_short, l_whence: 0, l_start: 0, l_len: 0, l_pid: 0 }
     }
 }

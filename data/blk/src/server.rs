@@ -134,9 +134,6 @@ impl Server {
     fn attach(&self, disk: &VmDisk) -> Result<(Attachment, Arc<DiskCounters>), ServerError> {
         let gone = || ServerError::System { what: "start a worker", source: io::ErrorKind::BrokenPipe.into() };
         let (worker, _) = self.workers.get(disk.physical).ok_or_else(gone)?;
-        if worker.is_late() {
-            return Err(ServerError::HeldUp { disk: disk.name.clone() });
-        }
         let queues = disk.queues.clamp(1, QUEUES_MAX as u16);
         let counters = Arc::new(DiskCounters::default());
         let new = NewDisk {

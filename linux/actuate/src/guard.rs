@@ -60,8 +60,9 @@ impl Guard {
 
 /// What the guard process does: waits until the write end of `pipe` closes, then restores and returns; when the journal is
 /// gone there is nothing to restore. Meanwhile it restores whenever the lease ran out and stayed so for the grace. Once the
-/// daemon is gone `gone` is called first, to stop whoever it let run: a service manager that saw it die may give this
-/// process no time for all. `told` hears of every restore, also of one that found no knob.
+/// daemon is gone `gone` is called first, to begin to stop whoever it let run: a service manager that saw it die may give this
+/// process no time for all. It must wait for nothing, as knobs stay as they are meanwhile; it is called again if the restore has to
+/// be tried again. `told` hears of every restore, also of one that found no knob, and may wait.
 pub fn run_guard(
     settings: &WriterSettings,
     pipe: impl AsFd,

@@ -8,7 +8,8 @@ use crate::restore::{RestoreWhen, restore};
 use crate::settings::WriterSettings;
 use serde::Serialize;
 use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Groups and directories of a probe are called so, and then its process id.
@@ -54,13 +55,22 @@ pub fn sweep_probes(settings: &WriterSettings) -> Swept {
             swept.removed.push(path);
         }
     }
-    for (_, path) in of_dead(&settings.runtime_dir) {
+    for path in of_dead(&settings.runtime_dir).map(|(_, path)| path).chain(beside(&settings.runtime_dir)) {
         match put_back(settings, &path) {
             Ok(()) => swept.removed.push(path),
             Err(error) => swept.left.push(ProbeLeft { path, error }),
         }
     }
     swept
+}
+
+/// Directories of dead probes of earlier versions, which stood beside the daemon's. Others may have made what is called so in a directory like
+/// `/tmp`: that is none.
+fn beside(runtime_dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let owner = rustix::process::geteuid().as_raw();
+    let is_ours =
+        move |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_dir() && found.uid() == owner);
+    of_dead(runtime_dir.parent().unwrap_or(runtime_dir)).map(|(_, path)| path).filter(is_ours)
 }
 
 /// Names and paths in a directory that are called after a probe that is gone.
@@ -76,9 +86,17 @@ fn of_dead(directory: &Path) -> impl Iterator<Item = (String, PathBuf)> {
 /// not be put back stays journalled. Errors: a sentence.
 fn put_back(settings: &WriterSettings, runtime_dir: &Path) -> Result<(), String> {
     let of_probe = WriterSettings { runtime_dir: runtime_dir.to_owned(), ..settings.clone() };
-    let report = restore(&of_probe, RestoreWhen::Always).map_err(|error| error.in_full())?;
+    let report = restore(&of_probe, RestoreWhen::Always).map_err(|error| why_not(&error))?;
     if !report.is_complete() {
         return Err(report.to_string());
     }
     std::fs::remove_dir_all(runtime_dir).map_err(|error| error.to_string())
+}
+
+/// Under its unit the daemon may write nowhere but in its own directories.
+fn why_not(error: &ActuateError) -> String {
+    let is_read_only =
+        matches!(error, ActuateError::Io { source, .. } if source.kind() == ErrorKind::ReadOnlyFilesystem);
+    let remedy = if is_read_only { "; run `minerva-ctl restore` as root, which may" } else { "" };
+    format!("{}{remedy}", error.in_full())
 }

@@ -7,7 +7,8 @@ use crate::worker::Assignment;
 use std::fs;
 use std::path::Path;
 
-/// Ends every process of background work whose daemon is gone, also what is frozen; what could not be ended, if anything.
+/// Ends every process of background work below a directory, also what is frozen; what could not be ended, if anything. Nothing is looked up of
+/// the daemon: the caller knows that it is gone.
 pub fn end_all(runtime_dir: &Path) -> Vec<WorkError> {
     let queues = fs::read_dir(runtime_dir.join("background")).into_iter().flatten().flatten();
     let assignments = queues.filter_map(|queue| read::<Assignment>(&queue.path().join("spec")));

@@ -3,11 +3,13 @@
 use crate::automount::Automounts;
 use crate::counters::Counters;
 use crate::directories;
+use crate::error::WorkError;
 use crate::processor_use::HostProcessors;
 use crate::processors::Hierarchy;
 use crate::run::Run;
 use crate::settings::Settings;
 use crate::spec::{Found, Spec};
+use crate::stop_all::Stopping;
 use crate::told::{Told, ToldRun};
 use crate::worker::Assignment;
 use minerva_background::Gap;
@@ -15,7 +17,7 @@ use minerva_model::{BackgroundId, BackgroundOrder, BackgroundReport, BackgroundS
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often it is looked for others while work runs, and while it waits for a gap.
 const LOOK_RUNNING: Duration = Duration::from_millis(4);
@@ -24,9 +26,6 @@ const LOOK_WAITING: Duration = Duration::from_millis(15);
 const LOOK_WORKERS: Nanos = Nanos::from_millis(200);
 /// How often it is looked for groups and elevators that changed.
 const LOOK_GROUPS: Nanos = Nanos::from_secs(2);
-
-/// How long the end of the daemon waits for work that was removed just before.
-const LEAVE_MAX: Duration = Duration::from_secs(10);
 
 /// How a queue is, for whoever keeps it.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,7 +168,10 @@ impl Executor {
     pub fn statuses(&mut self, now: Nanos) -> Vec<QueueStatus> {
         let groups = self.runs.values().map(Run::unified_group);
         let seen = self.host_processors.look(now, &self.settings.proc, groups);
-        let (hierarchy, automounts) = (self.hierarchy.as_ref(), Automounts::read(&self.settings.proc));
+        // Read once for all, and only for paths.
+        let automounts =
+            if self.runs.is_empty() { Automounts::default() } else { Automounts::read(&self.settings.proc) };
+        let hierarchy = self.hierarchy.as_ref();
         let status = |run: &mut Run| {
             let (position, found) = run.position();
             QueueStatus {
@@ -194,16 +196,19 @@ impl Executor {
         all
     }
 
-    /// The daemon ends: all work is stopped, and waits for the next daemon.
-    pub fn stop(&mut self) {
-        self.runs.values_mut().filter(|run| run.state != BackgroundState::Done).for_each(Run::leave);
-        let sys = self.settings.sys.clone();
-        let begun = Instant::now();
+    /// The daemon ends: all work is stopped, and waits for the next daemon. What could not be stopped, or not in time, if anything.
+    pub fn stop(&mut self) -> Vec<WorkError> {
+        let (runs, sys) = (std::mem::take(&mut self.runs), self.settings.sys.clone());
+        let stopping = Stopping::begin(runs.into_values().filter(|run| run.state != BackgroundState::Done), &sys);
         // Nobody knows of them any more after this.
-        while !self.leaving.is_empty() && begun.elapsed() < LEAVE_MAX {
-            self.leaving.retain_mut(|run| !run.remove(&sys));
+        self.leaving.retain_mut(|run| !run.remove(&sys));
+        while !self.leaving.is_empty() && !stopping.is_over() {
             std::thread::sleep(LOOK_WAITING);
+            self.leaving.retain_mut(|run| !run.remove(&sys));
         }
+        let has_not_ended =
+            |run: Run| WorkError::Refused(format!("{}, which was removed, has not ended", run.spec.name));
+        self.leaving.drain(..).map(has_not_ended).chain(stopping.wait()).collect()
     }
 
     /// Which queue of a disk may run.
@@ -249,23 +254,6 @@ fn elevator(sys: &Path, device: DeviceId) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let in_force = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     in_force.map_or_else(String::new, |(name, _)| name.to_owned())
-}
-
-/// Stops the work of a daemon that is gone, so that none goes on without anybody who looks for others: for the guard, and whoever puts back
-/// what it did.
-pub fn stop_all(runtime_dir: &Path) {
-    let mut runs = Vec::new();
-    for entry in fs::read_dir(runtime_dir.join("background")).into_iter().flatten().flatten() {
-        let Some(assignment) = directories::read::<Assignment>(&entry.path().join("spec")) else {
-            continue;
-        };
-        let (spec, place) = (assignment.spec, assignment.place);
-        if place.is_alive() {
-            // All are stopped before any is waited for.
-            runs.push(Run::new(spec, DeviceId { major: 0, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO));
-        }
-    }
-    runs.iter_mut().for_each(Run::leave);
 }
 
 #[cfg(test)]

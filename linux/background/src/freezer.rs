@@ -27,6 +27,15 @@ impl Freezer {
         self.set(true)
     }
 
+    /// Makes the group, frozen, unless it is there.
+    pub(crate) fn make_frozen_if_gone(&self) -> Result<(), WorkError> {
+        if self.group.is_dir() {
+            return Ok(());
+        }
+        crate::groups::make(&self.group)?;
+        self.set(true)
+    }
+
     /// Moves this process in.
     pub(crate) fn enter(&self) -> Result<(), WorkError> {
         fs::write(self.group.join("cgroup.procs"), "0").map_err(WorkError::io("enter", &self.group))

@@ -20,6 +20,7 @@
 //! | `scrub`, `balance`, `defragment`, `snapshot` | btrfs: reading all, moving chunks together, writing files anew, deleting a snapshot |
 //! | `btrfs`, `files`, `extents` | what they ask of it: trees and subvolumes, the files of a tree, where bytes lie |
 //! | `trim`, `md` | discards, md arrays |
+//! | `stop_all` | stopping all work at the end of a daemon |
 //! | `left_behind`, `end_all` | arrays that a killed daemon left slowed; work of one that goes for ever |
 //! | `pace` | work for a part of the time only |
 
@@ -57,6 +58,7 @@ mod scrub;
 mod settings;
 mod snapshot;
 mod spec;
+mod stop_all;
 mod target;
 mod told;
 mod trim;
@@ -67,7 +69,7 @@ pub use automount::Automounts;
 pub use delete::{Deletion, Left, Removed};
 pub use end_all::end_all;
 pub use error::WorkError;
-pub use executor::{Executor, QueueStatus, stop_all};
+pub use executor::{Executor, QueueStatus};
 pub use facts::Seen;
 pub use identity::{FileIdentity, LastingIdentity};
 pub use left_behind::{ArrayLeft, put_arrays_back};
@@ -76,6 +78,7 @@ pub use processors::{ProcessorsLeft, put_processors_back};
 pub use run::WorkerProgram;
 pub use settings::Settings;
 pub use spec::{Found, Kind, Spec, USED_PERCENT_MAX_DEFAULT};
+pub use stop_all::{Stopping, stop_all};
 pub use target::DeleteError;
 pub use told::{Say, Told};
 pub use work::work;

@@ -51,7 +51,7 @@ pub(crate) struct Run {
     /// Ends the call into the kernel that the worker was in when it was stopped.
     cancelling: Option<JoinHandle<Result<(), WorkError>>>,
     /// That call could not be ended, as the message says.
-    is_unstopped: bool,
+    could_not_cancel: bool,
     /// What the kernel does for it was ended too.
     is_ended: bool,
     /// It had stopped before it was removed, outside of any call into the kernel.
@@ -66,11 +66,23 @@ pub(crate) struct Run {
 impl Run {
     /// A queue, with the worker that it has from before if there is one: that is stopped until it is let run.
     pub(crate) fn new(spec: Spec, device: DeviceId, place: QueueDirectories, now: Nanos, ran_before: Nanos) -> Self {
+        let mut run = Self { device, ran_in_all: ran_before, counted_at: now, ..Self::left(spec, place) };
+        // Whoever was there before may have left it either way.
+        if run.is_alive {
+            run.stop();
+        }
+        run.is_running = false;
+        run.look();
+        run
+    }
+
+    /// A queue as its daemon left it: nothing is stopped yet.
+    pub(crate) fn left(spec: Spec, place: QueueDirectories) -> Self {
         let freezer = Freezer::at(&place.groups.freezer);
-        let mut run = Self {
+        Self {
             is_alive: place.is_alive(),
             spec,
-            device,
+            device: DeviceId { major: 0, minor: 0 },
             place,
             freezer,
             duty: Duty::default(),
@@ -82,23 +94,16 @@ impl Run {
             message: String::new(),
             is_absent: false,
             ran: Nanos::ZERO,
-            ran_in_all: ran_before,
-            counted_at: now,
+            ran_in_all: Nanos::ZERO,
+            counted_at: Nanos::ZERO,
             cancelling: None,
-            is_unstopped: false,
+            could_not_cancel: false,
             is_ended: false,
             had_stopped: false,
             processors_wanted: 0,
             processors_said: String::new(),
             activity: Activity::default(),
-        };
-        // Whoever was there before may have left it either way.
-        if run.is_alive {
-            run.stop();
         }
-        run.is_running = false;
-        run.look();
-        run
     }
 
     pub(crate) fn group(&self) -> &Path {
@@ -123,7 +128,7 @@ impl Run {
         let was_alive = std::mem::replace(&mut self.is_alive, is_alive);
         // What has ended runs no more.
         self.is_running &= self.is_alive;
-        self.see_cancelled();
+        self.note_cancel_outcome();
         self.is_in_doubt = self.is_alive && !self.is_as_told();
         if let Some(ended) = self.place.ended().filter(|_| !self.is_alive) {
             self.state = match (ended.is_absent, ended.is_done) {
@@ -140,7 +145,7 @@ impl Run {
             self.lost();
         } else if self.is_alive || self.state != BackgroundState::Failed {
             if self.is_alive {
-                self.has_come();
+                self.note_worker_appeared();
             }
             self.state = if self.is_running { BackgroundState::Running } else { BackgroundState::Waiting };
         }
@@ -227,7 +232,7 @@ impl Run {
     }
 
     /// Stops it, whatever its pace.
-    pub(crate) fn stop(&mut self) {
+    fn stop(&mut self) {
         if let Err(error) = self.stop_with(Path::new("/sys")) {
             self.message = error.in_full();
         }

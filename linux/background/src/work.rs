@@ -107,35 +107,94 @@ fn command(worker: &Worker) -> Result<(), WorkError> {
     }
 }
 
-/// Moves this process into its groups. The one that can be frozen is so, until the daemon lets it run.
+/// Moves this process into its groups. The one that can be frozen is so, until the daemon lets it run; also where a daemon that gave this worker
+/// up has removed it, and does not know yet that it came.
 fn enter(place: &QueueDirectories) -> Result<(), WorkError> {
     let QueueDirectories { groups, .. } = place;
-    let mut last = Ok(());
-    for _ in 0..ENTER_TRIES {
+    let freezer = Freezer::at(&groups.freezer);
+    // First, as it may be the one of the disk controller too.
+    retried(|| {
+        freezer.make_frozen_if_gone()?;
         crate::groups::make(&groups.io)?;
-        last = fs::write(groups.io.join("cgroup.procs"), "0").map_err(WorkError::io("enter", &groups.io));
-        if last.is_ok() {
-            break;
-        }
-    }
-    last?;
+        fs::write(groups.io.join("cgroup.procs"), "0").map_err(WorkError::io("enter", &groups.io))
+    })?;
     if let Some(group) = &groups.processors {
         // Work that uses every processor is better than none, and the daemon says that it is not confined.
         let _ = fs::write(group.join("cgroup.procs"), "0");
     }
     // Last: this process may be frozen from here on.
-    Freezer::at(&groups.freezer).enter()
+    retried(|| freezer.make_frozen_if_gone().and_then(|()| freezer.enter()))
+}
+
+fn retried(mut attempt: impl FnMut() -> Result<(), WorkError>) -> Result<(), WorkError> {
+    let mut last = attempt();
+    for _ in 1..ENTER_TRIES {
+        if last.is_ok() {
+            break;
+        }
+        last = attempt();
+    }
+    last
 }
 
 #[cfg(test)]
 mod tests {
-    use super::run;
+    use super::{enter, run};
+    use crate::directories::QueueDirectories;
     use crate::error::WorkError;
+    use crate::freezer::Freezer;
     use crate::loop_disk::{self, LoopDisk};
     use crate::spec::Kind;
     use crate::worker::Worker;
     use std::fs;
     use std::path::{Path, PathBuf};
+    use std::process::{Command, Stdio};
+
+    const PLACE: &str = "MINERVA_TEST_PLACE_TO_ENTER";
+
+    /// A process of its own, as the one that enters is frozen.
+    #[test]
+    fn child_that_enters() {
+        let Ok(place) = std::env::var(PLACE) else { return };
+        enter(&serde_json::from_str::<QueueDirectories>(&place).unwrap()).unwrap();
+        println!("it runs");
+    }
+
+    #[test]
+    fn a_worker_that_comes_after_its_group_was_removed_waits_frozen() {
+        let root = tempfile::tempdir().unwrap();
+        let hierarchies = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/freezer"].map(Path::new);
+        for hierarchy in hierarchies.into_iter().filter(|root| root.join("cgroup.procs").exists()) {
+            let mut place = Worker::of(root.path(), Kind::Delete, root.path()).assignment().place.clone();
+            place.groups.freezer = hierarchy.join(format!("minerva-test-enter-{}", std::process::id()));
+            place.groups.io.clone_from(&place.groups.freezer);
+            let freezer = Freezer::at(&place.groups.freezer);
+            if freezer.make_frozen().is_err() {
+                println!("skipped: needs root, and a hierarchy that can freeze");
+                continue;
+            }
+            // As the daemon does with that of work that failed.
+            assert!(freezer.remove());
+            let mut late = Command::new(std::env::current_exe().unwrap());
+            late.args(["--exact", "work::tests::child_that_enters", "--nocapture"]).stdout(Stdio::piped());
+            let mut late = late.env(PLACE, serde_json::to_string(&place).unwrap()).spawn().unwrap();
+            // An empty group says that it is frozen too. A child that is not frozen ends.
+            let procs = place.groups.freezer.join("cgroup.procs");
+            let is_in = || fs::read_to_string(&procs).is_ok_and(|list| !list.is_empty()) && freezer.is_frozen();
+            while !is_in() && late.try_wait().unwrap().is_none() {
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            let (is_set, is_frozen) = (freezer.is_set(), freezer.is_frozen());
+            // The child may be of several threads, of which this is the end too.
+            freezer.kill().unwrap();
+            let said = String::from_utf8(late.wait_with_output().unwrap().stdout).unwrap();
+            while !freezer.remove() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            assert_eq!((is_set, is_frozen), (Some(true), true), "{hierarchy:?}");
+            assert!(!said.contains("it runs"), "{hierarchy:?}: {said}");
+        }
+    }
 
     /// Work of a kind on a btrfs.
     fn worker(disk: &LoopDisk, kind: Kind) -> Worker {

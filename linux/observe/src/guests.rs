@@ -1,7 +1,8 @@
 //! Which groups have a QEMU process in them, so that people are shown a guest. A process chooses what it is called, so this gives nothing. Of
-//! its command line nothing is read: that waits for the process's memory, which whoever serves a file in it can hold for ever.
+//! its command line nothing is read: that waits for the process's memory, which whoever serves a file in it can hold for ever. Nor is `stat`,
+//! which waits for a process that begins another program: `comm` waits for nothing.
 
-use crate::parse::{parse_pids, parse_process_stat};
+use crate::parse::parse_pids;
 use crate::read::Reader;
 use minerva_model::TenantKind;
 use rustix::fd::{AsFd, OwnedFd};
@@ -27,7 +28,7 @@ pub(crate) fn guest_in(root: &OwnedFd, proc: &Path, group: &str, reader: &mut Re
 
 /// The guest's name if the process in `folder` is QEMU.
 fn guest_name(folder: &Path, pid: u32, reader: &mut Reader) -> Option<String> {
-    let stat = parse_process_stat(reader.path(&folder.join("stat")).ok()?)?;
+    let name = reader.path(&folder.join("comm")).ok()?.trim_ascii_end();
     // The kernel cuts a program's name to 15 bytes: qemu-system-x86_64 is qemu-system-x86.
-    (stat.name.starts_with("qemu-system") || stat.name == "qemu-kvm").then(|| format!("qemu-{pid}"))
+    (name.starts_with(b"qemu-system") || name == b"qemu-kvm").then(|| format!("qemu-{pid}"))
 }

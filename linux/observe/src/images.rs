@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// Open files of a process that are looked at.
 const FILES_MAX: usize = 1024;
-/// And of all processes of a machine: beside QEMU there may be some that serve it trees, with a file open for each of theirs.
+/// And of all processes of a machine, each of which counts as one too: beside QEMU there may be some that serve it trees, with a file open for
+/// each of theirs.
 const FILES_IN_ALL_MAX: usize = 4 * FILES_MAX;
 
 /// A disk as a guest sees it.
@@ -40,17 +41,25 @@ pub(crate) fn device_of_image(
         if left == 0 {
             break;
         }
-        let arguments = match disk.serial.is_empty() {
-            true => Vec::new(),
-            false => reader.path(&proc.join(pid.to_string()).join("cmdline")).map(<[u8]>::to_vec).unwrap_or_default(),
-        };
-        let named = parse_file_of_serial(&arguments, &disk.serial);
+        left -= 1;
+        let named =
+            if disk.serial.is_empty() { None } else { file_of_serial(&proc.join(pid.to_string()), disk, reader) };
         for (path, size, device) in images_of((proc, sys, *pid), &mut left, reader) {
             let has_serial = named.is_some() && path == named;
             images.push((has_serial, disk.size_bytes > 0 && size == disk.size_bytes, size, device));
         }
     }
     images.into_iter().max().map(|(.., device)| device)
+}
+
+/// The file that QEMU's arguments give the disk's serial. Of other processes nothing is read: that waits for the process's memory.
+fn file_of_serial(process: &Path, disk: &GuestDisk, reader: &mut Reader) -> Option<PathBuf> {
+    let name = reader.line(&process.join("comm"));
+    // As distributions call it, and as libvirt does where it names processes by guests.
+    if !(name.starts_with("qemu") || name == "kvm") {
+        return None;
+    }
+    parse_file_of_serial(reader.path(&process.join("cmdline")).ok()?, &disk.serial)
 }
 
 /// The path, size and device of each.
@@ -78,7 +87,7 @@ fn images_of(
         }
         if seen < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    *left -= seen;
+    *left = left.saturating_sub(seen);
     images
 }
 

@@ -11,6 +11,7 @@
 //! | `free_space` | how much is free on their file systems? |
 //! | `mounts` | what does the controller see of each file system? |
 //! | `counters`, `disk_stats`, `processes`, `open_files` | what did everyone transfer and use? |
+//! | `aside`, `process_asker`, `process_files` | what does a process use that may never answer? |
 //! | `machines` | which process is the virtual machine of a number on vsock? |
 //! | `peer` | who connected to a socket? |
 //! | `descriptors`, `parents`, `remainder` | which counter files stay open, and which need not be read? |
@@ -22,6 +23,7 @@
 //! open, [`DESCRIPTORS_MAX`] at most and a quarter of what the process may have, and does with fewer. Every path below it is resolved by the kernel
 //! without following a link or leaving the hierarchy.
 
+mod aside;
 mod classify;
 mod counter_files;
 mod counter_slice;
@@ -47,6 +49,8 @@ mod parents;
 pub mod parse;
 mod peer;
 mod pids;
+mod process_asker;
+mod process_files;
 mod processes;
 mod read;
 mod remainder;
@@ -61,6 +65,7 @@ mod tenants;
 mod tree;
 mod turns;
 
+pub use aside::AsideThreads;
 pub use descriptors::DESCRIPTORS_MAX;
 pub use error::ObserveError;
 pub use free_space::{FreeSpaceAsker, FreeSpaceRound, SilentFileSystem};

@@ -37,7 +37,7 @@ pub(crate) struct Files {
 }
 
 /// Whose open files are looked at: those of each process once in a turn, and a turn has as many slices as it needs.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FileTurns {
     turn: u64,
     /// Files that may yet be looked at in this slice.

@@ -7,12 +7,15 @@
 //! processes than are left for it takes nothing from the others. A tenant is looked at whole or not at all. Cumulative numbers
 //! are summed over processes by their growth, so that they stand still when a process ends and do not fall. A pid that was
 //! given to another process is told by its start time. Open files have turns of their own (`open_files.rs`).
+//!
+//! The processes of a round are chosen first, and then asked for at once (`process_asker.rs`). A round waits for them so long and no longer:
+//! one that does not answer costs its owner's tenants that anybody looks at them, until it does, and those after it this round.
 
 use crate::guests::{guest_in, may_be_guest};
-use crate::network::network_bytes;
-use crate::open_files::{FileTurns, Files};
-use crate::parse::{parse_pressure, parse_process_io, parse_process_stat};
+use crate::parse::parse_pressure;
 use crate::pids::pids_of;
+use crate::process_asker::{Outcome, ProcessAsker, Request};
+use crate::process_files::{Answer, Found, Last, Procfs, Question};
 use crate::read::Reader;
 use crate::skips::Skips;
 use crate::tenants::Known;
@@ -32,8 +35,6 @@ const AT_REST: usize = 3;
 const IDLE_PROCESSES: usize = 4;
 /// Tenants that are looked at in one slice for whether they are QEMU guests: half of them such whose counters just moved.
 const GUESTS_A_SLICE: usize = 16;
-/// A process in the observer's own network namespace is asked again about it once in so many rounds: few ever leave it.
-const NETWORK_ROUNDS: u64 = 4;
 
 /// Looks at processes in turns.
 #[derive(Debug)]
@@ -41,9 +42,6 @@ pub(crate) struct Processes {
     proc: PathBuf,
     /// Groups of v1 have no file of pressure.
     groups_have_pressure: bool,
-    tick_ns: u64,
-    page_bytes: u64,
-    own_network: Option<PathBuf>,
     totals: BTreeMap<TenantId, Totals>,
     /// The last tenant of each of the queues that had its turn: of those that begin, moved, did lately, and are at rest.
     turns: [TenantId; AT_REST + 1],
@@ -52,8 +50,11 @@ pub(crate) struct Processes {
     /// Tenants that began and have gone on since, and were not looked at yet.
     begun: BTreeSet<TenantId>,
     guest_turns: [TenantId; 2],
-    file_turns: FileTurns,
     rounds: u64,
+    asker: ProcessAsker,
+    request: Request,
+    answers: Vec<Answer>,
+    chosen: Vec<Chosen>,
 }
 
 #[derive(Debug, Default)]
@@ -64,16 +65,12 @@ struct Totals {
     processes: BTreeMap<u32, Last>,
 }
 
-/// A process as it was when it was last looked at.
-#[derive(Clone, Copy, Debug, Default)]
-struct Last {
-    start_ticks: u64,
-    cpu_ns: u64,
-    read_bytes: u64,
-    write_bytes: u64,
-    files: Files,
-    /// It was in the observer's own network namespace when it was last asked.
-    is_in_own_network: bool,
+/// A tenant that is looked at in this round.
+#[derive(Debug)]
+struct Chosen {
+    tenant: TenantId,
+    is_beginning: bool,
+    processes: usize,
 }
 
 /// What one round gave.
@@ -90,16 +87,16 @@ impl Processes {
         Self {
             proc: proc.to_owned(),
             groups_have_pressure: version == CgroupVersion::V2,
-            tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
-            page_bytes: rustix::param::page_size() as u64,
-            own_network: std::fs::read_link(proc.join("self/ns/net")).ok(),
             totals: BTreeMap::new(),
             turns: [TenantId(0); AT_REST + 1],
             moved: BTreeMap::new(),
             begun: BTreeSet::new(),
             guest_turns: [TenantId(0); 2],
-            file_turns: FileTurns::default(),
             rounds: 0,
+            asker: ProcessAsker::new(Procfs::new(proc)),
+            request: Request::default(),
+            answers: Vec::new(),
+            chosen: Vec::new(),
         }
     }
 
@@ -145,16 +142,21 @@ impl Processes {
         skips: &mut Skips,
     ) -> Round {
         self.totals.retain(|id, _| tenants.contains_key(id));
-        self.file_turns.begin_slice();
+        self.asker.begin_round();
+        self.request.file_turns.begin_slice();
         self.rounds += 1;
+        self.request.round = self.rounds;
         self.note_moved(tenants, active);
         let mut round = Round::default();
         let (mut done, mut used) = (BTreeSet::new(), 0);
         let mut look = |this: &mut Self, id: TenantId| {
             let Some(known) = tenants.get(&id).filter(|_| done.insert(id)) else { return 0 };
+            if this.asker.is_waiting_for(|| known.tenant.history_key()) {
+                return 0;
+            }
             // Also of one that is reached in another turn, as too many begin.
             let is_beginning = this.begun.remove(&id);
-            this.look(root, known, is_beginning, &mut round, reader, skips).max(1)
+            this.choose(root, known, is_beginning, &mut round, reader, skips).max(1)
         };
         let (recent, at_rest): (BTreeSet<TenantId>, BTreeSet<TenantId>) =
             tenants.keys().copied().partition(|id| self.moved.contains_key(id));
@@ -173,6 +175,7 @@ impl Processes {
             // Who exceeds it takes nothing from the next ones.
             used = used.min(budget);
         }
+        self.ask(tenants, &mut round, reader, skips);
         round.usage.sort_by_key(|row| row.tenant);
         round.pressure.sort_by_key(|row| row.tenant);
         round
@@ -190,8 +193,8 @@ impl Processes {
         self.moved.retain(|id, last| *last + RECENT_ROUNDS > round && tenants.contains_key(id));
     }
 
-    /// Looks at one tenant; the answer is how many processes that were.
-    fn look(
+    /// Chooses one tenant; the answer is how many processes that are.
+    fn choose(
         &mut self,
         root: &OwnedFd,
         known: &Known,
@@ -209,91 +212,83 @@ impl Processes {
             round.pressure.extend(pressure.map(|pressure| TenantPressure { tenant: id, pressure }));
         }
         let pids = pids_of(root, known, reader, skips);
-        round.processes += pids.len() as u64;
-        let mut usage = empty_usage(id);
-        let mut totals = self.totals.remove(&id).unwrap_or_default();
-        let mut still_there = BTreeMap::new();
-        for pid in &pids {
-            let folder = self.proc.join(pid.to_string());
-            let before = totals.processes.get(pid).copied();
-            let seen = (*pid, before, is_beginning);
-            let Some((mut last, before)) = self.look_at_process(&folder, seen, &mut usage, reader, skips) else {
-                continue;
-            };
-            totals.cpu_ns += last.cpu_ns.saturating_sub(before.cpu_ns);
-            totals.read_bytes += last.read_bytes.saturating_sub(before.read_bytes);
-            totals.write_bytes += last.write_bytes.saturating_sub(before.write_bytes);
-            let is_due = (self.rounds + u64::from(*pid)).is_multiple_of(NETWORK_ROUNDS);
-            if usage.network_bytes.is_none() && (is_due || !before.is_in_own_network) {
-                let is_own = self.is_in_own_network(&folder);
-                last.is_in_own_network = is_own == Some(true);
-                if is_own == Some(false) {
-                    usage.network_bytes = network_bytes(&folder, reader, skips);
-                }
-            }
-            still_there.insert(*pid, last);
-        }
-        totals.processes = still_there;
-        usage.cpu_ns = totals.cpu_ns;
-        usage.process_read_bytes = totals.read_bytes;
-        usage.process_write_bytes = totals.write_bytes;
-        self.totals.insert(id, totals);
-        round.usage.push(usage);
+        let last = self.totals.get(&id).map(|totals| &totals.processes);
+        self.request.questions.extend(pids.iter().map(|pid| {
+            let before = last.and_then(|last| last.get(pid)).copied();
+            Question { tenant: id, pid: *pid, before, is_beginning }
+        }));
+        self.chosen.push(Chosen { tenant: id, is_beginning, processes: pids.len() });
         pids.len()
     }
 
-    /// Adds what one process has now to `usage`, and answers with how it is and was; `None` when it ended. What was `before` is
-    /// nothing if that was another process.
-    fn look_at_process(
-        &mut self,
-        folder: &Path,
-        (pid, before, is_beginning): (u32, Option<Last>, bool),
-        usage: &mut TenantUsage,
-        reader: &mut Reader,
-        skips: &mut Skips,
-    ) -> Option<(Last, Last)> {
-        let what = |kind: &str| format!("process {pid}{kind}");
-        let stat = match reader.path(&folder.join("stat")) {
-            Ok(text) => match parse_process_stat(text) {
-                Some(stat) => stat,
-                None => {
-                    skips.note("/proc/<pid>/stat", 1, || format!("not understood, of {}", what("")));
-                    return None;
+    /// Looks at all that were chosen.
+    fn ask(&mut self, tenants: &BTreeMap<TenantId, Known>, round: &mut Round, reader: &mut Reader, skips: &mut Skips) {
+        let pids: Vec<u32> = self.request.questions.iter().map(|question| question.pid).collect();
+        let outcome = self.asker.ask(&mut self.request, &mut self.answers);
+        self.request.questions.clear();
+        let answered = self.answers.len();
+        round.processes += answered as u64;
+        let mut pids = pids.into_iter();
+        let mut answers = std::mem::take(&mut self.answers);
+        let (mut given, mut first) = (answers.drain(..), 0);
+        for chosen in std::mem::take(&mut self.chosen) {
+            let after = first + chosen.processes;
+            let own = given.by_ref().take(chosen.processes).zip(pids.by_ref());
+            if after <= answered {
+                round.usage.push(self.add_up(chosen.tenant, own, reader, skips));
+            } else {
+                own.for_each(drop);
+                if outcome == Outcome::Silent
+                    && first <= answered
+                    && let Some(known) = tenants.get(&chosen.tenant)
+                {
+                    let pid = pids.next().unwrap_or_default();
+                    self.asker.waits_for(&known.tenant, pid, skips);
+                } else if chosen.is_beginning {
+                    // It is looked at first in the next round.
+                    self.begun.insert(chosen.tenant);
                 }
-            },
-            Err(error) => {
-                skips.unreadable("/proc/<pid>/stat", &what(""), error);
-                return None;
             }
-        };
-        let io = match reader.path(&folder.join("io")) {
-            Ok(text) => parse_process_io(text).unwrap_or_default(),
-            Err(error) => {
-                skips.unreadable("/proc/<pid>/io", &what(""), error);
-                Default::default()
-            }
-        };
-        usage.processes += 1;
-        usage.memory_bytes += stat.resident_pages.saturating_mul(self.page_bytes);
-        let before = before.filter(|before| before.start_ticks == stat.start_ticks).unwrap_or_default();
-        let files = self.file_turns.look(folder, before.files, is_beginning);
-        usage.open_files += files.open;
-        usage.open_sockets += files.sockets;
-        usage.open_file_bytes = usage.open_file_bytes.saturating_add(files.bytes);
-        let now = Last {
-            start_ticks: stat.start_ticks,
-            cpu_ns: stat.cpu_ticks.saturating_mul(self.tick_ns),
-            read_bytes: io.read_bytes,
-            write_bytes: io.write_bytes,
-            files,
-            is_in_own_network: before.is_in_own_network,
-        };
-        Some((now, before))
+            first = after;
+        }
+        drop(given);
+        self.answers = answers;
+        if outcome == Outcome::Nobody {
+            let why = "too many processes do not answer, so that none is looked at until one does";
+            skips.note("what processes use", 1, || why.to_owned());
+        }
     }
 
-    /// Whether a process is in the observer's own network namespace; nothing if that cannot be read.
-    fn is_in_own_network(&self, folder: &Path) -> Option<bool> {
-        let namespace = std::fs::read_link(folder.join("ns/net")).ok()?;
-        Some(Some(&namespace) == self.own_network.as_ref())
+    /// What a tenant uses, by what each of its processes answered.
+    fn add_up(
+        &mut self,
+        tenant: TenantId,
+        answers: impl Iterator<Item = (Answer, u32)>,
+        reader: &mut Reader,
+        skips: &mut Skips,
+    ) -> TenantUsage {
+        let mut usage = empty_usage(tenant);
+        let totals = self.totals.entry(tenant).or_default();
+        totals.processes.clear();
+        for (answer, pid) in answers {
+            reader.files_read += answer.files.0;
+            reader.files_opened += answer.files.1;
+            skips.add(answer.skips);
+            let Some(Found { now, before, memory_bytes, network_bytes }) = answer.found else { continue };
+            usage.processes += 1;
+            usage.memory_bytes += memory_bytes;
+            usage.open_files += now.files.open;
+            usage.open_sockets += now.files.sockets;
+            usage.open_file_bytes = usage.open_file_bytes.saturating_add(now.files.bytes);
+            usage.network_bytes = usage.network_bytes.or(network_bytes);
+            totals.cpu_ns += now.cpu_ns.saturating_sub(before.cpu_ns);
+            totals.read_bytes += now.read_bytes.saturating_sub(before.read_bytes);
+            totals.write_bytes += now.write_bytes.saturating_sub(before.write_bytes);
+            totals.processes.insert(pid, now);
+        }
+        usage.cpu_ns = totals.cpu_ns;
+        usage.process_read_bytes = totals.read_bytes;
+        usage.process_write_bytes = totals.write_bytes;
+        usage
     }
 }

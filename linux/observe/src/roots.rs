@@ -1,7 +1,7 @@
 //! Where this host's `/proc`, `/sys` and cgroup hierarchy are.
 
 use crate::ObserveError;
-use crate::parse::{MountRow, parse_cgroup_membership, parse_mountinfo};
+use crate::parse::{MountRow, parse_cgroup_membership, parse_mountinfo, parse_process_stat};
 use minerva_model::CgroupVersion;
 use std::path::{Path, PathBuf};
 
@@ -73,6 +73,13 @@ impl Roots {
             CgroupVersion::Absent => false,
         })?;
         Some(membership.path.trim_start_matches('/').to_owned())
+    }
+
+    /// When a process started, in clock ticks since boot; `None` when there is no such process. This may never return: a process that begins
+    /// another program holds up who reads it, for as long as a file takes that it closes ([`crate::AsideThreads`]).
+    pub fn start_ticks_of(&self, pid: u32) -> Option<u64> {
+        let text = std::fs::read(self.proc.join(pid.to_string()).join("stat")).ok()?;
+        parse_process_stat(&text).map(|stat| stat.start_ticks)
     }
 }
 

@@ -36,6 +36,13 @@ impl Skips {
         }
     }
 
+    /// What was passed over elsewhere, and later.
+    pub(crate) fn add(&mut self, others: Self) {
+        for (place, (why, count)) in others.by_place {
+            self.note(&place, count, || why);
+        }
+    }
+
     /// Hands over all rows, sorted by place.
     pub(crate) fn take(&mut self) -> Vec<Skipped> {
         let rows = std::mem::take(&mut self.by_place).into_iter();

@@ -23,6 +23,8 @@ pub struct Site {
     pub jumps: Vec<Request>,
     /// A write that is made durable, where the flow asks for that.
     pub durable: Option<Request>,
+    /// Requests that are under way while it is served in a row, where its scheduler then gives the disk nobody else's.
+    pub row_depth: u32,
 }
 
 /// What was measured. A unit is as many bytes as [`measure`] was told.
@@ -38,12 +40,15 @@ pub struct ServiceTimesMeasured {
     pub seek_max: Nanos,
     /// What a unit of each site takes at least, in nanoseconds, where the disk is fastest: in a row or, where that is faster, not.
     pub unit_ns_least: Vec<f64>,
+    /// What a unit of each site takes in a row, in nanoseconds and on average, while only so many requests are under way as the site
+    /// says; zero where that are all that were asked for.
+    pub unit_ns_own: Vec<f64>,
     /// How long it takes to make a write of each site durable; zero for those that never ask for it.
     pub flushes: Vec<Nanos>,
 }
 
 impl Site {
-    /// A flow that may use the whole disk, as one whose place is not known.
+    /// A flow that may use the whole disk, as one whose place is not known, beside others' requests.
     pub fn anywhere(capacity_bytes: u64, block_bytes: u32, kind: Kind, seed: u64) -> Self {
         let request = |offset_bytes| Request { tag: 0, kind, offset_bytes, length_bytes: block_bytes };
         let block = u64::from(block_bytes.max(1));
@@ -52,7 +57,7 @@ impl Site {
         let mut random = Random::new(seed);
         let blocks = (capacity_bytes / block).max(1);
         let jumps = (0..JUMPS).map(|_| request((random.unit() * blocks as f64) as u64 * block)).collect();
-        Self { block_bytes, rows: [row(0), row(last_row)], jumps, durable: None }
+        Self { block_bytes, rows: [row(0), row(last_row)], jumps, durable: None, row_depth: u32::MAX }
     }
 
     fn units(&self, unit_bytes: u32) -> u64 {
@@ -80,12 +85,18 @@ pub fn measure(profile: &Profile, sites: &[Site], unit_bytes: u32, depth: u32, s
     let row_ns = in_rows.iter().map(|[start, end]| f64::midpoint(*start, *end));
     let request_ns: f64 = row_ns.clone().zip(sites).map(|(ns, site)| ns * site.units(unit_bytes) as f64).sum();
     let seek_ns = (disk.each_ns(&jumps, depth) - request_ns / count).max(0.0);
+    let own = sites.iter().map(|site| match (site.row_depth.max(1) as usize, &site.rows) {
+        (own, _) if own >= depth => 0.0,
+        (own, [start, end]) => of_unit(site, f64::midpoint(disk.each_ns(start, own), disk.each_ns(end, own))),
+    });
+    let own: Vec<f64> = own.collect();
     let fastest =
         |((least, [start, end]), jumping): ((&f64, &[f64; 2]), &f64)| least.min(*start).min(*end).min(*jumping);
     ServiceTimesMeasured {
         unit_ns_mean: row_ns.sum::<f64>() / count,
         seek_mean: Nanos(seek_ns as u64),
         unit_ns_least: one_by_one.unit_ns_least.iter().zip(&in_rows).zip(&jumping).map(fastest).collect(),
+        unit_ns_own: own,
         ..one_by_one
     }
 }
@@ -114,6 +125,7 @@ fn measure_one_by_one(profile: &Profile, sites: &[Site], unit_bytes: u32, seed: 
         seek_mean: Nanos(took.iter().sum::<u64>() / took.len().max(1) as u64),
         seek_max: Nanos(took.iter().copied().max().unwrap_or(0)),
         unit_ns_least: starts.iter().zip(&ends).map(|(start, end)| start.min(*end)).collect(),
+        unit_ns_own: vec![0.0; sites.len()],
         flushes,
     }
 }
@@ -205,5 +217,19 @@ mod tests {
         }
         let mean_ns = |measured: &super::ServiceTimesMeasured| measured.unit_ns_mean + measured.seek_mean.0 as f64;
         assert!(5.0 * mean_ns(&together) < mean_ns(&alone), "{together:?} and {alone:?}");
+    }
+
+    #[test]
+    fn a_row_that_has_the_disk_alone_takes_as_long_as_with_its_own_requests_whatever_others_have() {
+        let disk = profile("sata-ssd").unwrap();
+        let site = |row_depth| Site { row_depth, ..Site::anywhere(disk.capacity_bytes, 65_536, Kind::Read, 1) };
+        let measured = |row_depth, depth| measure(&disk, &[site(row_depth)], 4096, depth, 1);
+        let (alone, kept, shared) = (measured(1, 1), measured(1, 32), measured(u32::MAX, 32));
+        let close = |one: f64, other: f64| (one - other).abs() < 0.02 * other;
+        assert!(close(kept.unit_ns_own[0], alone.unit_ns_mean), "{kept:?} and {alone:?}");
+        assert!(close(measured(2, 32).unit_ns_own[0], measured(2, 2).unit_ns_mean));
+        assert!(kept.unit_ns_own[0] > 1.5 * kept.unit_ns_mean, "{kept:?}");
+        assert_eq!((kept.unit_ns_least, kept.unit_ns_mean), (shared.unit_ns_least, shared.unit_ns_mean));
+        assert_eq!((alone.unit_ns_own, shared.unit_ns_own), (vec![0.0], vec![0.0]));
     }
 }

@@ -3,5 +3,6 @@
 
 pub(crate) mod peer;
 pub mod process;
+pub(crate) mod starts;
 pub(crate) mod table;
 pub(crate) mod vm;

@@ -1,24 +1,40 @@
 //! Who asks, over a Unix socket: the kernel names the process that connected, the process is in a cgroup, and the cgroup is a
 //! tenant's.
 //!
-//! A process is known by its number and the moment of its start, so that a later one of the same number is never taken for
+//! A process is known by a descriptor (pidfd) that stands for it, so that a later one of the same number is never taken for
 //! it. It is looked up when it connects, and again when the tenant that it was is gone: it may have been moved. Between the two
 //! a connection stays its tenant's, also when the process hands it to another one, as with any open file.
+//!
+//! Only a level that is bound to a process, and outlives the daemon, needs the moment of its start. Reading that may take for ever
+//! (`minerva-linux-observe`, `aside.rs`), so that nobody waits for it for long.
 
-use minerva_linux_observe::{Roots, parse};
+use minerva_linux_observe::{AsideThreads, Roots};
 use nix::errno::Errno;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// A process that connected, or that a level is bound to.
+/// How long the moment of a process's start is waited for where everything else waits too.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// A process that a level is bound to, as it outlives the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its number here.
     pub pid: u32,
     /// In clock ticks since boot.
     pub start_ticks: u64,
+}
+
+/// A process that connected, or that was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveProcess {
+    /// Its number here.
+    pub(crate) pid: u32,
+    /// A pidfd.
+    pub(crate) descriptor: Arc<OwnedFd>,
 }
 
 /// A process whose end is waited for.
@@ -57,7 +73,7 @@ pub enum AuthenticationError {
     Root(u32),
 }
 
-impl Process {
+impl LiveProcess {
     /// The process at the other end of a socket, and its cgroup.
     pub(crate) fn of_peer(
         socket: &tokio::net::UnixStream,
@@ -67,43 +83,51 @@ impl Process {
         let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0);
         let pid = pid.ok_or(AuthenticationError::Unknown)?;
         let told = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerPidfd);
-        Self::look(pid, &peer_descriptor(pid, told)?, roots)
+        Self { pid, descriptor: Arc::new(peer_descriptor(pid, told)?) }.with_cgroup(roots)
     }
 
     /// The process that has this number now, and its cgroup.
-    pub(crate) fn now(pid: u32, roots: &Roots) -> Result<(Self, String), AuthenticationError> {
-        Self::look(pid, &open(pid).map_err(|_| AuthenticationError::Ended(pid))?, roots)
-    }
-
-    /// The process of this number, with a descriptor that stands for it, and its cgroup.
-    pub(crate) fn of_number(pid: u32, roots: &Roots) -> Result<(ProcessHandle, String), AuthenticationError> {
+    pub(crate) fn of_number(pid: u32, roots: &Roots) -> Result<(Self, String), AuthenticationError> {
         let descriptor = open(pid).map_err(|_| AuthenticationError::Ended(pid))?;
-        let (process, cgroup) = Self::look(pid, &descriptor, roots)?;
-        Ok((ProcessHandle { process, descriptor: Arc::new(descriptor) }, cgroup))
+        Self { pid, descriptor: Arc::new(descriptor) }.with_cgroup(roots)
     }
 
-    /// The same process, with a descriptor that stands for it, and the cgroup in which it is now.
-    pub fn again(&self, roots: &Roots) -> Result<(ProcessHandle, String), AuthenticationError> {
-        match Self::of_number(self.pid, roots)? {
-            (bound, cgroup) if bound.process == *self => Ok((bound, cgroup)),
-            _ => Err(AuthenticationError::Ended(self.pid)),
-        }
+    fn with_cgroup(self, roots: &Roots) -> Result<(Self, String), AuthenticationError> {
+        let cgroup = self.cgroup(roots)?;
+        Ok((self, cgroup))
     }
 
-    /// Reads what `/proc` says under the number. It is said of `process` if that is alive afterwards: then the number was its
-    /// own all the time.
-    fn look(pid: u32, process: &OwnedFd, roots: &Roots) -> Result<(Self, String), AuthenticationError> {
-        let stat = std::fs::read(roots.proc.join(pid.to_string()).join("stat")).ok();
-        let stat = stat.and_then(|text| parse::parse_process_stat(&text));
-        let cgroup = roots.cgroup_of(pid);
-        if has_ended(process) {
-            return Err(AuthenticationError::Ended(pid));
+    /// The cgroup in which it is now. It is what `/proc` says under the number, if the process is alive afterwards: then the
+    /// number was its own all the time.
+    pub(crate) fn cgroup(&self, roots: &Roots) -> Result<String, AuthenticationError> {
+        let cgroup = roots.cgroup_of(self.pid);
+        if has_ended(&self.descriptor) {
+            return Err(AuthenticationError::Ended(self.pid));
         }
-        let start_ticks = stat.ok_or(AuthenticationError::Ended(pid))?.start_ticks;
-        match cgroup {
-            Some(path) if !path.is_empty() => Ok((Self { pid, start_ticks }, path)),
-            _ => Err(AuthenticationError::Root(pid)),
+        cgroup.filter(|path| !path.is_empty()).ok_or(AuthenticationError::Root(self.pid))
+    }
+
+    /// With the moment of its start, as `/proc` said under the number just now.
+    pub(crate) fn started(self, start_ticks: Option<u64>) -> Result<ProcessHandle, AuthenticationError> {
+        let Self { pid, descriptor } = self;
+        match start_ticks {
+            Some(start_ticks) if !has_ended(&descriptor) => {
+                Ok(ProcessHandle { process: Process { pid, start_ticks }, descriptor })
+            }
+            _ => Err(AuthenticationError::Ended(pid)),
         }
+    }
+}
+
+impl Process {
+    /// The same process, with a descriptor that stands for it; nothing when it has ended. Waits for a bounded time: one that does
+    /// not say when it started is taken for the same, as it has the number, and who lets others wait is not to lose what it set.
+    pub fn again(self, roots: &Roots, threads: &AsideThreads) -> Option<ProcessHandle> {
+        let (live, _) = LiveProcess::of_number(self.pid, roots).ok()?;
+        let place = roots.clone();
+        let start_ticks = threads.within(PATIENCE, move || place.start_ticks_of(self.pid));
+        let bound = live.started(start_ticks.unwrap_or(Some(self.start_ticks))).ok()?;
+        (bound.process == self).then_some(bound)
     }
 }
 
@@ -133,8 +157,9 @@ fn has_ended(process: &impl AsFd) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{AuthenticationError, Process, open, peer_descriptor};
-    use minerva_linux_observe::Roots;
+    use super::{AuthenticationError, LiveProcess, Process, open, peer_descriptor};
+    use crate::tests::OneGroup;
+    use minerva_linux_observe::{AsideThreads, Roots};
     use nix::errno::Errno;
 
     #[test]
@@ -156,20 +181,33 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let peer = runtime.block_on(async {
             let (ours, _theirs) = tokio::net::UnixStream::pair().expect("sockets");
-            Process::of_peer(&ours, &roots)
+            LiveProcess::of_peer(&ours, &roots)
         });
         match peer {
             Ok((process, cgroup)) => {
                 assert_eq!(process.pid, std::process::id());
-                assert_eq!(process.again(&roots).expect("it lives").1, cgroup);
+                assert_eq!(process.cgroup(&roots), Ok(cgroup));
             }
             // Where tests run in the root cgroup.
             Err(error) => assert_eq!(error, AuthenticationError::Root(std::process::id())),
         }
         let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("a process");
-        let known = Process::of_number(child.id(), &roots).map(|(_, cgroup)| cgroup);
+        let known = LiveProcess::of_number(child.id(), &roots).map(|(_, cgroup)| cgroup);
         child.kill().and_then(|()| child.wait()).expect("an end");
         assert!(!matches!(known, Err(AuthenticationError::Ended(_))));
-        assert_eq!(Process::of_number(child.id(), &roots).err(), Some(AuthenticationError::Ended(child.id())));
+        let ended = LiveProcess::of_number(child.id(), &roots).err();
+        assert_eq!(ended, Some(AuthenticationError::Ended(child.id())));
+    }
+
+    #[test]
+    fn a_level_is_bound_again_to_the_process_that_it_was_bound_to_and_to_no_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let host = OneGroup::of_this_process(folder.path());
+        let pid = std::process::id();
+        let start_ticks = host.start_ticks_of(pid).expect("it lives");
+        let threads = AsideThreads::new(1);
+        let again = |start_ticks| Process { pid, start_ticks }.again(&host, &threads).map(|bound| bound.process);
+        assert_eq!(again(start_ticks), Some(Process { pid, start_ticks }));
+        assert_eq!(again(start_ticks + 1), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Who asks, over vsock: the process of the virtual machine that has the number, and its cgroup.
 
-use crate::authenticate::process::{AuthenticationError, Process};
+use crate::authenticate::process::{AuthenticationError, LiveProcess};
 use minerva_linux_observe::{Machines, Roots};
 use std::time::Instant;
 
@@ -10,9 +10,10 @@ pub(crate) fn machine_of_cid(
     asked_at: Instant,
     machines: &Machines,
     roots: &Roots,
-) -> Result<(Process, String), String> {
+) -> Result<(LiveProcess, String), String> {
     let pid = machines.of_cid(cid, asked_at).map_err(|error| error.to_string())?;
-    let (process, cgroup) = Process::now(pid, roots).map_err(|error: AuthenticationError| error.to_string())?;
+    let (process, cgroup) =
+        LiveProcess::of_number(pid, roots).map_err(|error: AuthenticationError| error.to_string())?;
     // Another process may have the number by now.
     if !roots.is_machine(&cgroup) {
         return Err(AuthenticationError::Ended(pid).to_string());

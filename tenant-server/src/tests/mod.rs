@@ -2,8 +2,13 @@
 
 mod crowd;
 mod fuzzed_server;
+#[path = "../../../linux/observe/tests/observe/hanging.rs"]
+mod hanging;
+mod held_up;
 mod hostile;
 mod messages;
 mod network;
 mod raw;
 mod stage;
+
+pub(crate) use held_up::OneGroup;

@@ -2,7 +2,7 @@
 
 use super::stage::{Client, TestBed, play, word};
 use crate::authenticate::peer::Peer;
-use crate::authenticate::process::Process;
+use crate::authenticate::process::LiveProcess;
 use crate::connection::Connection;
 use crate::directory::Directory;
 use crate::live_settings::LiveSettings;
@@ -268,7 +268,8 @@ fn a_machine_that_was_found_by_its_process_is_of_whom_the_table_names_from_then_
     let shared = Arc::new(Shared::new(Arc::new(sender), directory, Refusals::default(), roots, &live));
     let (slot, _) = shared.limits().admit(Source::Machine(7)).expect("room");
     // Its group is the tenant `a`.
-    let process = Process { pid: std::process::id(), start_ticks: 0 };
+    let descriptor = Arc::new(std::fs::File::open("/dev/null").expect("a file").into());
+    let process = LiveProcess { pid: std::process::id(), descriptor };
     let peer = Peer::Process { process, cgroup: "a".to_owned(), machine: Some(7) };
     let connection = Connection::new(shared, Source::Machine(7), peer, slot).expect("a connection");
     let named = [Identity { tenant: "b".to_owned(), known_by: Some(KnownBy::VsockCid(7)) }];

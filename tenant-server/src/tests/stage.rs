@@ -46,6 +46,11 @@ impl TestBed {
 
     /// The same, with further settings.
     pub(super) fn with(further: impl FnOnce(&mut ParticipationSettings)) -> Self {
+        Self::on(Roots::detect().expect("a host"), further)
+    }
+
+    /// The same, on this host.
+    pub(super) fn on(roots: Roots, further: impl FnOnce(&mut ParticipationSettings)) -> Self {
         let files = tempfile::Builder::new().prefix("minerva-test-server-").tempdir().expect("a directory");
         let machine = |name: &str| Identity {
             tenant: name.to_owned(),
@@ -66,13 +71,7 @@ impl TestBed {
         let listeners = TenantListeners::open(&settings).expect("listeners");
         let tls = listeners.tls();
         let live_settings = LiveSettings::new(&settings, Nanos::from_millis(100), tls.clone());
-        let shared = Shared::new(
-            Arc::new(sender),
-            directory.clone(),
-            refusals.clone(),
-            Roots::detect().expect("a host"),
-            &live_settings,
-        );
+        let shared = Shared::new(Arc::new(sender), directory.clone(), refusals.clone(), roots, &live_settings);
         let identities = live_settings.identities;
         let scripted = Arc::new(Mutex::new(ScriptedLoop::default()));
         let answering = Arc::clone(&scripted);

@@ -7,7 +7,7 @@ use crate::plan::planned;
 use crate::refused::{Refused, WaitingDisk};
 use anyhow::{Context, bail};
 use minerva_blk::{Image, ImageOptions};
-use minerva_config::{DEVICE_OTHER, VM_DISK_NAME_FORM, is_vm_disk_name};
+use minerva_config::{VM_DISK_NAME_FORM, is_vm_disk_name};
 use minerva_model::DiskSettings;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -75,8 +75,7 @@ impl Host {
 
     /// Whether the device on which an image lies is served by a thread that another image holds up.
     pub(crate) fn is_held_up(&self, image: &Image) -> bool {
-        let name = host_disk(image.device()).map_or_else(|| DEVICE_OTHER.to_owned(), |disk| disk.name);
-        let physical = self.devices.devices.iter().position(|device| device.physical.name == name);
+        let physical = self.devices.find(host_disk(image.device()).as_ref());
         physical.is_some_and(|physical| self.server.is_held_up(physical))
     }
 

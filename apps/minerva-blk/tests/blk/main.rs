@@ -10,6 +10,8 @@ mod control;
 mod guest;
 mod guest_under_load;
 mod hand_over;
+#[path = "../../../../data/blk/tests/common/hanging.rs"]
+mod hanging;
 mod kill;
 mod limits;
 mod load;

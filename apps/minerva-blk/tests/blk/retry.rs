@@ -1,9 +1,10 @@
 //! Disks that cannot be served yet, and disks that are new when a server hands over.
 
 use crate::hand_over::{ended, take_over};
+use crate::hanging::{Hanging, can_hang};
 use crate::server_folder::{IMAGE_BYTES, ServerFolder};
 use minerva_blk::{Image, ImageOptions, frame};
-use minerva_model::{CONTROL_VERSION, ControlRequest, ServerAnswer, ServerReport};
+use minerva_model::{CONTROL_VERSION, ControlRequest, RefusedDisk, ServerAnswer, ServerReport};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -183,4 +184,32 @@ fn a_locked_disk_that_is_removed_is_not_tried_any_more() {
     assert!(!place.socket().exists(), "its socket is gone");
     let (is_content, said) = serving.terminate();
     assert!(is_content && !said.contains("it is served now"), "{said}");
+}
+
+/// Its file server has gone meanwhile, say.
+#[test]
+fn an_image_whose_storage_hangs_keeps_no_other_waiting_for_its_lock() {
+    if !can_hang() {
+        return;
+    }
+    let place = ServerFolder::new();
+    let [hanging, locked] = ["hanging", "locked"].map(|name| table(&place, name));
+    // By the name it is tried first.
+    place.write_text(&format!("{}{}", hanging.0, locked.0));
+    let storage = Hanging::mount(&hanging.1, IMAGE_BYTES);
+    let holders = [&hanging.1, &locked.1].map(|image| lock(image));
+    let serving = place.serve();
+    until("the server says what it waits for", || report(&place).is_some_and(|told| told.refused.len() == 2));
+    storage.hang();
+    // Its first try is after a second.
+    let is_hanging = |told: ServerReport| {
+        let is_tried = |disk: &RefusedDisk| disk.name == "hanging" && disk.retry_in.is_some_and(|time| time.0 == 0);
+        told.refused.iter().any(is_tried)
+    };
+    until("it hangs", || report(&place).is_some_and(is_hanging));
+    drop(holders);
+    until("the other one is served", || report(&place).is_some_and(|told| told.disks.len() == 1));
+    assert!(is_served(&locked.2));
+    drop(storage);
+    drop(serving);
 }

@@ -17,13 +17,16 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::time::Duration;
 use tokio::process::Command;
+use tokio::time::timeout;
 
 /// Binds $1 over $2, which only this command and its children see.
 const BIND: &str = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
 /// What directories of commands in the pool are called; then come the process and the directory that they stand for.
 const PREFIX: &str = "run-";
 const NAME_BYTES_MAX: usize = 255;
+const LATE_SIGNAL_MAX: Duration = Duration::from_millis(500);
 
 impl Service<'_> {
     /// Runs a command to which a directory of the pool is that directory; what it left there goes to its place when it has ended.
@@ -47,6 +50,10 @@ impl Service<'_> {
         fcntl_setfd(&lock, FdFlags::empty()).context("failed to pass a lock on")?;
         let (status, settled) = block_on(async {
             let status = until_end_of(bound, &mut signals).await.context("failed to run the command by unshare(1)");
+            if status.as_ref().is_ok_and(ended_by_a_signal) {
+                // Sent to all of the group, it comes here too, if perhaps only now.
+                let _ = timeout(LATE_SIGNAL_MAX, signals.next()).await;
+            }
             // A signal that comes now ends this; what it leaves is told.
             let settled = match settling(self.0, &from, &directory)? {
                 Some(settling) => until_end_of(settling.into(), &mut signals).await.map_err(anyhow::Error::new),
@@ -62,6 +69,11 @@ impl Service<'_> {
             (None, signal) => CommandStatus::Signalled(signal.unwrap_or_default()),
         })
     }
+}
+
+/// Whether a signal ended a command, or a shell says that it ended the shell's.
+fn ended_by_a_signal(status: &ExitStatus) -> bool {
+    status.signal().is_some() || status.code().is_some_and(|code| code > 128)
 }
 
 async fn until_end_of(mut command: Command, signals: &mut Signals) -> std::io::Result<ExitStatus> {

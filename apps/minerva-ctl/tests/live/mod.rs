@@ -2,13 +2,13 @@
 
 use crate::{Daemon, place, tool, until};
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A daemon that looks at nothing; none, having said why, where it cannot be.
-fn daemon(directory: &Path) -> Option<Daemon> {
+/// A daemon that looks at nothing, that often; none, having said why, where it cannot be.
+fn daemon(directory: &Path, slice: &str) -> Option<Daemon> {
     let minervad = Path::new(env!("CARGO_BIN_EXE_minerva-ctl")).with_file_name("minervad");
     let has_terminals = Command::new("script").arg("--version").output().is_ok();
     if !minervad.exists() || !has_terminals {
@@ -18,7 +18,9 @@ fn daemon(directory: &Path) -> Option<Daemon> {
     let file = directory.join("minerva.toml");
     let settings = fs::read_to_string(&file).expect("the file").replace(
         "[daemon]\n",
-        "[observe]\nslice = \"100ms\"\n[daemon]\ninclude = [\"minerva-test-ctl-none\"]\ndevices_only = [\"none\"]\n",
+        &format!(
+            "[observe]\nslice = \"{slice}\"\n[daemon]\ninclude = [\"minerva-test-ctl-none\"]\ndevices_only = [\"none\"]\n"
+        ),
     );
     fs::write(&file, settings).expect("the file");
     let log = fs::File::create(directory.join("log")).expect("a log");
@@ -56,7 +58,7 @@ fn is_shown(directory: &Path) -> bool {
 fn a_view_that_is_ended_by_a_signal_gives_the_terminal_back() {
     let directory = place("minerva-test-ctl-none");
     let directory = directory.path();
-    let Some(_daemon) = daemon(directory) else { return };
+    let Some(_daemon) = daemon(directory, "100ms") else { return };
     for (signal, code) in [("-TERM", "143"), ("-HUP", "129")] {
         let mut terminal = top(directory);
         until("it is shown", || is_shown(directory));
@@ -74,7 +76,7 @@ fn a_view_that_is_ended_by_a_signal_gives_the_terminal_back() {
 fn servers_of_guests_disks_that_hang_hold_up_no_key() {
     let directory = place("minerva-test-ctl-none");
     let directory = directory.path();
-    let Some(_daemon) = daemon(directory) else { return };
+    let Some(_daemon) = daemon(directory, "100ms") else { return };
     let servers = directory.join("run/servers");
     fs::create_dir_all(&servers).expect("a directory");
     // As many as would hold it up for longer than anything here waits.
@@ -105,4 +107,20 @@ fn servers_of_guests_disks_that_hang_hold_up_no_key() {
     until("it ends", || directory.join("ended").exists());
     assert_eq!(read(directory, "code").trim(), "0");
     terminal.wait().expect("an end");
+}
+
+/// Longer than a daemon is waited for that does not answer.
+#[test]
+fn a_daemon_whose_slices_are_long_is_not_taken_for_one_that_hangs() {
+    let directory = place("minerva-test-ctl-none");
+    let directory = directory.path();
+    let Some(_daemon) = daemon(directory, "3s") else { return };
+    let said = fs::File::create(directory.join("said")).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+    command.args(["--config", "minerva.toml", "--json", "top"]).current_dir(directory);
+    let mut top = command.stdout(Stdio::piped()).stderr(said).spawn().expect("the tool");
+    let lines = BufReader::new(top.stdout.take().expect("a pipe")).lines();
+    assert_eq!(lines.take(2).filter(Result::is_ok).count(), 2, "{}", read(directory, "said"));
+    top.kill().and_then(|()| top.wait()).expect("an end");
+    assert_eq!(read(directory, "said"), "");
 }

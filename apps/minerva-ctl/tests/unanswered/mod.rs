@@ -56,9 +56,19 @@ fn a_command_runs_while_the_daemon_starts_ends_or_hangs() {
     // What can be no name never is one.
     let refused = tool(directory.path(), &["run", "--name", "..", "--", "echo", "ran"]);
     assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(2), ""), "{}", text(&refused.stderr));
-    // Without a file that can be read it runs too, and without a daemon.
+    // It runs without a daemon too, and with a file that is broken or not there.
     fs::remove_file(directory.path().join("socket")).expect("the socket");
     run(&["--weight", "70"]);
+    let stays = |said: String| {
+        assert!(said.contains("the command stays in the tenant that it is called in: failed to learn where"), "{said}");
+    };
+    fs::write(directory.path().join("minerva.toml"), "[daemon\n").expect("the file");
+    forms.iter().for_each(|form| stays(run(form)));
+    stays(run(&["--name", "a", "--job", "nightly"]));
+    fs::remove_file(directory.path().join("minerva.toml")).expect("the file");
+    forms.iter().for_each(|form| stays(run(form)));
+    let refused = tool(directory.path(), &["run", "--name", "..", "--", "echo", "ran"]);
+    assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(2), ""), "{}", text(&refused.stderr));
     remove_groups(&parent);
 }
 

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Kills of each kind in each tree in the short run, and of how many operations that are asked for one is a kill.
 const KILLS_DEFAULT: u64 = 1;
-const OPERATIONS_PER_KILL: u64 = 20_000;
+const OPERATIONS_PER_KILL: u64 = 200_000;
+/// A database as large as this is begun anew: each check reads all of it, and memory is full at some time.
+const DATABASE_BYTES: u64 = 32 << 20;
 /// PostgreSQL refuses to be root.
 const NOBODY: u32 = 65534;
 
@@ -89,6 +91,19 @@ fn commit_until_killed(database: &Path, mode: &str, victim: Victim, service: &mu
     last.parse().unwrap_or_else(|_| panic!("it committed nothing: {first:?} {rest:?}"))
 }
 
+/// What was found whole goes, with its journals, once it has become large.
+fn begin_anew_if_large(database: &Path) {
+    if fs::metadata(database).unwrap().len() < DATABASE_BYTES {
+        return;
+    }
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let mut path = database.as_os_str().to_owned();
+        path.push(ending);
+        let removed = fs::remove_file(&path);
+        assert!(removed.is_ok() || !ending.is_empty(), "{}: {removed:?}", database.display());
+    }
+}
+
 #[test]
 fn sqlite_loses_no_commit_whoever_is_killed() {
     if !has("python3", &["-c", "import sqlite3"]) {
@@ -122,6 +137,7 @@ fn sqlite_loses_no_commit_whoever_is_killed() {
                     String::from_utf8_lossy(&found.stderr)
                 );
                 (committed, killed) = (committed + last, killed + 1);
+                begin_anew_if_large(&database);
             }
         }
     }

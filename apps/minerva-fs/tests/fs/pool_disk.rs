@@ -199,8 +199,14 @@ fn room_that_xfs_gives_in_advance_is_off_the_account_once_xfs_has_it_back() {
     // What was written before keeps it for some minutes, or until somebody asks for it.
     std::thread::sleep(std::time::Duration::from_millis(2500));
     assert!(place.status().stable.bytes > bytes);
-    assert!(succeeds("xfs_spaceman", &["-c", "prealloc -s", place.pool().to_str().unwrap()]));
+    let take_back = || assert!(succeeds("xfs_spaceman", &["-c", "prealloc -s", place.pool().to_str().unwrap()]));
+    take_back();
     place.until("it has what is in it again", |status| status.stable.bytes == bytes);
+    // Nor does somebody who reads all the while keep it on the account.
+    let _reader = File::open(place.stable().join("file")).unwrap();
+    let bytes = write();
+    take_back();
+    place.until("it has what is in it while it is read", |status| status.stable.bytes == bytes);
 }
 
 #[test]

@@ -156,7 +156,7 @@ impl Play<'_> {
             alone.insert(index, self.once(&scene, self.cast.alone, 0, stage)?);
         }
         let mut runs: BTreeMap<String, Vec<RunResult>> = BTreeMap::new();
-        for round in 1..=self.arguments.rounds.max(1) {
+        for round in 1..=self.arguments.rounds {
             let mut order = self.arms.clone();
             self.random.shuffle(&mut order);
             for arm in order {

@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &CacheMigrationArguments) -> anyhow::Result<()> {
             burst_bytes: arguments.megabytes * 1_000_000,
             busy: minerva_model::Nanos::from_secs(arguments.seconds.max(5)),
             bursts: arguments.bursts.max(1),
-            rounds: arguments.rounds.max(1),
+            rounds: arguments.rounds,
             seed,
             service: binaries::minerva_fs(&arguments.output)?,
             daemon: arguments.daemon.then(|| binaries::minervad(&arguments.output)).transpose()?,

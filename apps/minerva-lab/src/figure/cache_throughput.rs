@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &CacheThroughputArguments) -> anyhow::Result<()> {
         pool_profile: arguments.pool_profile.clone(),
         bytes: arguments.megabytes * 1_000_000,
         span: Duration::from_millis(arguments.span_ms.max(1)),
-        rounds: arguments.rounds.max(1),
+        rounds: arguments.rounds,
         seed: drawn_seed(arguments.seed),
         passthrough_hp: arguments.passthrough_hp.clone().or_else(|| binaries::in_path(PEERS[0])),
         bindfs: binaries::in_path(PEERS[1]),

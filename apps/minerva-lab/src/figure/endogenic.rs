@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &EndogenicArguments) -> anyhow::Result<()> {
                 let level = if level == "low" { Level::Low } else { Level::Lowest };
                 let done_within = deadline == "done";
                 let plan = EndogenicPlan { level, done_within, ..EndogenicPlan::paper(*scale) };
-                let pairs = (0..arguments.pairs.max(1)).map(|_| compare(&plan)).collect::<anyhow::Result<Vec<_>>>()?;
+                let pairs = (0..arguments.pairs).map(|_| compare(&plan)).collect::<anyhow::Result<Vec<_>>>()?;
                 paper(*scale, &pairs).into_iter().try_for_each(|line| line.print(json))?;
             }
         }

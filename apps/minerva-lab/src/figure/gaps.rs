@@ -60,7 +60,7 @@ fn plans(arguments: &GapsArguments) -> anyhow::Result<Vec<GapsPlan>> {
         profile: String::new(),
         elevator: String::new(),
         bursts: arguments.bursts.max(1),
-        rounds: arguments.rounds.max(1),
+        rounds: arguments.rounds,
         seed: drawn_seed(arguments.seed),
         daemon: binaries::minervad(&arguments.output)?,
         tool: binaries::minerva_ctl(&arguments.output)?,

@@ -47,7 +47,7 @@ fn measure(arguments: &IdleArguments, seed: u64) -> anyhow::Result<()> {
                 profile: profile.clone(),
                 elevator: elevator.clone(),
                 window: Nanos::from_secs(arguments.seconds.max(1)),
-                rounds: arguments.rounds.max(1),
+                rounds: arguments.rounds,
                 seed,
                 daemon: binaries::minervad(&arguments.output)?,
             };

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &MakespanArguments) -> anyhow::Result<()> {
                 elevator: elevator.clone(),
                 jobs: if jobs == "alike" { alike_jobs() } else { mixed_jobs() },
                 scale: arguments.scale,
-                rounds: arguments.rounds.max(1),
+                rounds: arguments.rounds,
                 seed,
                 daemon: binaries::minervad(&arguments.output)?,
             };

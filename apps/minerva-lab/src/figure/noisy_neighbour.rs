@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &NoisyNeighbourArguments) -> anyhow::Result<()> {
     for scale in &arguments.scale {
         let scene = Scene::noisy_neighbour(*scale);
         let mut pairs = Vec::new();
-        for pair in 1..=arguments.pairs.max(1) {
+        for pair in 1..=arguments.pairs {
             let steered_first = random.bool();
             let play = |steered: bool| match steered {
                 true => run_scene(&scene, steering.as_ref(), &stage, &mut |_| ()),

@@ -69,7 +69,7 @@ fn measure(
             daemon: binaries::minervad(&arguments.output)?,
         };
         let mut rounds = Vec::new();
-        for round in 1..=arguments.rounds.max(1) {
+        for round in 1..=arguments.rounds {
             let result = undo_bites(&plan, program, interrupted)?;
             eprintln!("{}, by {}, round {round}: {}", back_end.as_str(), by.word(), rates(&result));
             rounds.push(result);

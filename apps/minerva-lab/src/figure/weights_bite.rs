@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
             block_bytes: u32::try_from(*block).context("a block of 4 GiB or more cannot be read at once")?,
             access: if arguments.random { Access::RandomRead } else { Access::SequentialRead },
             window: Nanos::from_secs(arguments.seconds.max(1)),
-            windows: arguments.windows.max(1),
+            windows: arguments.windows,
             settings: settings.clone(),
         };
         let windows = weights_bite(&plan, &program, steering.as_ref(), &interrupted)?;

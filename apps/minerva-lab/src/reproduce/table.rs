@@ -141,7 +141,7 @@ pub(crate) fn run(arguments: &ReproduceTableArguments) -> anyhow::Result<()> {
     std::fs::create_dir_all(&arguments.folder)
         .with_context(|| format!("failed to make {}", arguments.folder.display()))?;
     let round_s: Option<f64> = plays.iter().map(|play| play.estimate_s(&arguments.profile)).sum();
-    let rounds = arguments.rounds.max(1);
+    let rounds = arguments.rounds;
     if let Some(seconds) = round_s {
         eprintln!("about {:.0} minutes a round, {rounds} rounds", seconds / 60.0);
     }

@@ -107,6 +107,33 @@ fn what_it_says_to_buy_is_enough_in_every_second() {
     );
 }
 
+/// HTBS gives the disk to nobody else while a reader that goes straight on has a request there; pClock does.
+#[test]
+fn an_ssd_is_judged_for_readers_in_a_row_by_what_htbs_lets_it_do() {
+    let job = |index: usize, rate: &str| {
+        format!(
+            "[reader{index}]\nrw=read\nbs=64k\niodepth=1\noffset={}g\nsize=4g\nruntime=4\ntime_based\n\
+             minerva_contract={rate}MB/s,1m,100ms\n",
+            8 * index
+        )
+    };
+    let file = |rate: &str| (0..2).map(|index| job(index, rate)).collect::<String>();
+    let (fast, slow) = (file("150"), file("100"));
+    let directory = place(&[("fast.fio", fast.as_bytes()), ("slow.fio", slow.as_bytes())]);
+    for (scheduler, file, is_kept) in
+        [("htbs", "fast.fio", false), ("htbs", "slow.fio", true), ("pclock", "fast.fio", true)]
+    {
+        let ssd = ["--profile", "sata-ssd", "--scheduler", scheduler, "--json"];
+        let answer = sim(directory.path(), &[&["admit", file][..], &ssd].concat()).json();
+        let feasibility = answer["feasibility"].as_str().expect("a word");
+        assert_eq!(feasibility, if is_kept { "likely" } else { "doubtful" }, "{scheduler}, {file}: {answer}");
+        let ran = sim(directory.path(), &[&["run", file][..], &ssd].concat()).json();
+        let processes = ran["processes"].as_array().expect("processes");
+        let missed = processes.iter().filter_map(|process| process["promise"]["seconds_missed"].as_u64());
+        assert_eq!(missed.sum::<u64>() == 0, is_kept, "{scheduler}, {file}: {processes:?}");
+    }
+}
+
 /// An SSD with many requests under way does ten times what it does with one after the other.
 #[test]
 fn contracts_that_an_ssd_keeps_with_all_its_requests_under_way_are_not_impossible() {

@@ -314,6 +314,10 @@ fn what_changes_nothing_in_a_run_is_said() {
          3 | nice=-5
            |      ^^
     "#]].assert_eq(&said(&["--scheduler", "bfq"]));
+    // For the idle class no disk is kept idle, also in a tenant of its own.
+    let idle = place(&[("a.fio", job.replace("prioclass=1", "prioclass=3").as_bytes())]);
+    let of_idle = sim(idle.path(), &["run", "a.fio", "--scheduler", "bfq"]).err;
+    assert!(of_idle.contains("`prio` changes nothing") && !of_idle.contains("`prioclass`"), "{of_idle}");
     expect![[r#"
         --engine steers bfq's weights and changes nothing under tag
     "#]]

@@ -4,7 +4,7 @@ use super::{HELD_MAX, Positions};
 use crate::clock::unix_ns;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
-use minerva_model::{Event, JobRun, JobSettings, RefusalKind, TenantId};
+use minerva_model::{Event, JobRun, JobSettings, RefusalKind, Tenant, TenantId};
 use minerva_store::{AnswerKind, JobRunRow};
 use minerva_tenant_server::request::Refusal;
 
@@ -65,13 +65,16 @@ impl Driver {
 
     /// A run ended: it is kept.
     pub(crate) fn job_ended(&self, run: JobRun) {
-        let tenant_name = self.tenants.get(&run.tenant).map_or_else(|| run.tenant.to_string(), |one| one.name.clone());
+        let tenant = self.tenants.get(&run.tenant);
+        let tenant_name = tenant.map_or_else(|| run.tenant.to_string(), |one| one.name.clone());
+        let owner = tenant.map(Tenant::owner).unwrap_or_default();
         let device_name = self.disk_called(run.device);
         let (name, seconds, bytes) = (&run.name, run.profile.seconds, run.bytes());
         tracing::info!(name, tenant = tenant_name, seconds, bytes, "a run of a batch job ended");
         let row = JobRunRow {
             name: run.name,
             tenant_name,
+            owner,
             device_name,
             ended_unix_ms: unix_ns() / 1_000_000,
             declared_bytes: run.declared_bytes,

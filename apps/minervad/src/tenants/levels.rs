@@ -65,11 +65,10 @@ impl Driver {
 
     /// Each span costs when a schedule is looked up, and whoever may make groups has any number of tenants.
     fn check_spans(&self, tenant: TenantId, count: usize) -> Result<(), Refusal> {
-        let account = |tenant: &TenantId| self.tenants.get(tenant).map(Tenant::history_key);
-        let own = account(&tenant);
-        let scheduled = self.parts.claims.iter().filter_map(|(other, claims)| Some((other, claims.table()?)));
-        let others = scheduled.filter(|(other, _)| **other != tenant && account(other) == own);
-        check_spans(others.map(|(_, table)| table), count)
+        let scheduled = self.parts.claims.iter().filter_map(|(other, claims)| Some((*other, claims.table()?)));
+        let others = scheduled.filter_map(|(other, table)| Some((self.tenants.get(&other)?, table)));
+        let own = self.tenants.get(&tenant);
+        own.map_or(Ok(()), |own| check_spans(own, others, count))
             .map_err(|message| Refusal::new(RefusalKind::TooMany, message))
     }
 
@@ -146,7 +145,8 @@ impl Driver {
     fn recall_claims(&mut self, tenant: &Tenant, claimed: StoredClaim, was_unread: bool) {
         let before = claimed.clone();
         let roots = self.watch.observer.roots();
-        let bind = |process: Process| process.again(roots).ok().map(|(bound, _)| bound);
+        let binding = &self.parts.binding;
+        let bind = |process: Process| process.again(roots, binding);
         match self.parts.claims.get_mut(&tenant.id) {
             None => {
                 let claims = Claims::recalled(PersistentClaim::recalled(claimed, bind));

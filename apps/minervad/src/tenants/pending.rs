@@ -5,6 +5,7 @@ use crate::tenants::held_debts::Debts;
 use crate::tenants::reports::Reports;
 use minerva_api::v1;
 use minerva_config::ParticipationSettings;
+use minerva_linux_observe::AsideThreads;
 use minerva_model::{Grant, LedgerEntry, Level, MigrationAnswer, RefusalKind, RequestId, TenantId};
 use minerva_tenant_server::directory::Directory;
 use minerva_tenant_server::live_settings::LiveSettings;
@@ -15,6 +16,9 @@ use tokio::sync::mpsc::Sender;
 
 /// Answers to one key that are waited for at once: a client that came back before its old connection was missed.
 const WAITING_PER_KEY_MAX: usize = 8;
+
+/// Threads that may wait at once for processes to which recalled levels are bound: each holds up the loop for a quarter of a second, once.
+const BINDING_THREADS: usize = 8;
 
 /// How the engine answered.
 pub(crate) type EngineAnswer = Result<Grant, Refusal>;
@@ -105,6 +109,8 @@ pub(crate) struct Parts {
     pub(crate) live_settings: LiveSettings,
     pub(crate) refusals: Refusals,
     pub(crate) claims: BTreeMap<TenantId, Claims>,
+    /// Ask for the processes to which recalled levels are bound.
+    pub(crate) binding: AsideThreads,
     /// By the number of the commit.
     pub(crate) committing: BTreeMap<u64, Committing>,
     /// Tenants of which the store could not be asked what it knows.
@@ -125,6 +131,7 @@ impl Parts {
             live_settings,
             refusals,
             claims: BTreeMap::new(),
+            binding: AsideThreads::new(BINDING_THREADS),
             committing: BTreeMap::new(),
             unread: BTreeSet::new(),
             reports: Reports::default(),

@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, Zoned};
-use minerva_model::{Level, Nanos, ScheduledClaim};
+use minerva_model::{Level, Nanos, ScheduledClaim, Tenant};
 use minerva_store::{Schedule, Span};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ const DAYS_LOOKED_AT: [usize; 2] = [3, 10];
 /// For how long it stands that nothing changes within them.
 const UNCHANGED_FOR_NS: i64 = 86_400_000_000_000;
 
-/// Spans of all schedules of an account.
-const ACCOUNT_SPANS_MAX: usize = 1_024;
+/// Spans of all schedules of groups that somebody made in one that was delegated.
+const DELEGATED_SPANS_MAX: usize = 1_024;
 
 /// A schedule in its time zone.
 #[derive(Clone, Debug)]
@@ -140,13 +140,21 @@ impl TimeTable {
     }
 }
 
-/// Whether an account with these schedules may have another of so many spans; the error is a sentence.
-pub(crate) fn check_spans<'a>(others: impl Iterator<Item = &'a TimeTable>, count: usize) -> Result<(), String> {
-    let spans: usize = others.map(|table| table.schedule.spans.len()).sum();
-    if count > 0 && spans + count > ACCOUNT_SPANS_MAX {
+/// Whether a tenant may have a schedule of so many spans beside all these, also its own from before; the error is a sentence. An operator's group may
+/// have any number.
+pub(crate) fn check_spans<'a>(
+    tenant: &Tenant,
+    scheduled: impl Iterator<Item = (&'a Tenant, &'a TimeTable)>,
+    count: usize,
+) -> Result<(), String> {
+    let Some(delegated) = &tenant.origin.delegated_from else { return Ok(()) };
+    let others =
+        scheduled.filter(|(other, _)| other.id != tenant.id && other.origin.delegated_from.as_ref() == Some(delegated));
+    let spans: usize = others.map(|(_, table)| table.schedule.spans.len()).sum();
+    if count > 0 && spans + count > DELEGATED_SPANS_MAX {
         return Err(format!(
-            "The schedules of this tenant's account have {spans} spans already; with these {count} they are more than \
-             {ACCOUNT_SPANS_MAX}, which is the limit. Join some first."
+            "The schedules of other groups below the one that was delegated to this tenant's owner have {spans} spans already; \
+             with these {count} they are more than {DELEGATED_SPANS_MAX}, which is the limit. Join some first."
         ));
     }
     Ok(())

@@ -18,7 +18,7 @@ pub(super) struct Running {
     /// In so many slices in a row up to now.
     #[serde(default)]
     pub(super) led_slices: u32,
-    /// How long it was held back since it last went first or was alone. A rest neither adds to it nor ends it.
+    /// How long it was held back, less how long it went first or was alone since. A rest neither adds to it nor takes from it.
     #[serde(default)]
     pub(super) waited: Nanos,
 }

@@ -3,7 +3,7 @@
 use super::position::{QueuePosition, Running};
 use super::{RESTING, Rule};
 use crate::compose::DecideInput;
-use crate::shortest_first::Job;
+use crate::shortest_first::{Job, waited_after};
 use minerva_model::{DeviceId, Horizon, Nanos, Outlook, Signals, TenantId};
 
 impl Rule {
@@ -45,10 +45,8 @@ impl Rule {
             let is_ahead = self.places.get(&(device, *tenant)).map(QueuePosition::is_ahead);
             let Some(running) = self.running.get_mut(&(device, *tenant)) else { continue };
             match is_ahead {
-                Some(false) => running.waited += slice,
-                Some(true) => running.waited = Nanos::ZERO,
-                None if present.len() < 2 => running.waited = Nanos::ZERO,
-                None => {}
+                None if present.len() >= 2 => {}
+                is_ahead => running.waited = waited_after(running.waited, is_ahead != Some(false), slice),
             }
         }
     }

@@ -1,9 +1,10 @@
 //! What ordering by a forecast is worth, of each account by itself: nobody earns trust for others, or takes theirs.
 //!
 //! A value is compared with those before it of its own account and of those that had one lately, as in [`OrderMeter`], and what comes of it
-//! counts for its account alone. Others are what it is compared with, so that of values that are alike within each account the order among
-//! accounts counts: a single other account makes up a quarter of that at most. An account of which too little was seen is taken for what
-//! accounts are on the whole, of which none makes up more than a quarter either.
+//! counts for its account alone. All others together make up a quarter of that at most, so that liars and helpers bear on it little, however many
+//! they are. Only where an account's own values are alike, so that there is next to nothing to order among them, is it the order among accounts
+//! that counts. An account of which too little was seen is taken for what accounts are on the whole, of which none makes up more than a
+//! quarter either.
 
 use super::order::{COMPARED, OrderMeter, SEEN_MAX, SEEN_MIN, STANDARD_ERRORS};
 use crate::codec::{Damaged, Reader, Writer};
@@ -17,8 +18,14 @@ pub type Account = u64;
 /// Of the values that one is compared with, those of its own account that have room at least, and the most of another.
 const OWN_MIN: usize = COMPARED / 2;
 const OF_ANOTHER: usize = 4;
-/// What a single one may weigh beside all others: a quarter of the whole.
+/// What a single one may weigh beside all others, and all others beside the own: a quarter of the whole.
 const BESIDE_THE_REST: f64 = 1.0 / 3.0;
+/// Accounts of which none makes up more of the whole than its part.
+const PARTS: usize = 4;
+/// Values that differ by less than a factor of two are alike: what is there to order.
+const ALIKE: f64 = std::f64::consts::LN_2;
+/// A value counts against one of another account as if it differed by a factor of twenty at most: who lies grossly counts no more than others.
+const APART_MAX: f64 = 3.0;
 /// Accounts that are remembered, of some 400 bytes each.
 const ACCOUNTS_MAX: usize = 256;
 
@@ -69,22 +76,26 @@ impl Orders {
     fn compared(&self, account: Account, forecast: f64, actual: f64) -> (f64, f64) {
         let own = self.accounts.get(&account);
         let mut room = COMPARED - own.map_or(0, |own| own.meter.kept()).min(OWN_MIN);
-        let mut others = Vec::with_capacity(room);
+        let mut others: Vec<(f64, f64)> = Vec::with_capacity(room);
         for other in self.latest.iter().rev().filter(|other| **other != account) {
             let Some(other) = self.accounts.get(other) else { continue };
             let count = other.meter.kept().min(OF_ANOTHER).min(room);
             room -= count;
-            others.push(other.meter.against(forecast, actual, count));
+            others.push(at_most(APART_MAX * count as f64, other.meter.against(forecast, actual, count)));
         }
         let count = room + own.map_or(0, |own| own.meter.kept()).min(OWN_MIN);
-        let (mut right, mut all) = own.map_or((0.0, 0.0), |own| own.meter.against(forecast, actual, count));
+        let (right, all) = own.map_or((0.0, 0.0), |own| own.meter.against(forecast, actual, count));
         let sum = all + others.iter().map(|(_, of_other)| of_other).sum::<f64>();
-        for (of_other_right, of_other) in others.into_iter().filter(|(_, of_other)| *of_other > 0.0) {
-            let part = (BESIDE_THE_REST * (sum - of_other) / of_other).min(1.0);
-            right += part * of_other_right;
-            all += part * of_other;
+        let (mut others_right, mut of_others) = (0.0, 0.0);
+        for (of_other_right, of_other) in others {
+            let (of_other_right, of_other) = at_most(BESIDE_THE_REST * (sum - of_other), (of_other_right, of_other));
+            others_right += of_other_right;
+            of_others += of_other;
         }
-        (right, all)
+        // They stand in for what there is not to order among its own, as when there are none yet.
+        let missing = (ALIKE * count.max(OWN_MIN) as f64 - all).max(0.0);
+        let (others_right, of_others) = at_most(BESIDE_THE_REST * all + missing, (others_right, of_others));
+        (right + others_right, all + of_others)
     }
 
     /// Works out what is earned by those of whom too little was seen: what accounts measured on the whole, less two standard errors of that,
@@ -94,9 +105,8 @@ impl Orders {
             return;
         }
         let values = |of: &OfAccount| f64::from(of.meter.seen()).min(SEEN_MAX);
-        let sum: f64 = self.accounts.values().map(values).sum();
-        let bounded =
-            self.accounts.values().map(|of| (values(of).min(BESIDE_THE_REST * (sum - values(of))), &of.meter));
+        let most = no_more_than_a_part(self.accounts.values().map(values).collect());
+        let bounded = self.accounts.values().map(|of| (values(of).min(most), &of.meter));
         let bounded: Vec<(f64, &OrderMeter)> = bounded.filter(|(weight, _)| *weight > 0.0).collect();
         let all: f64 = bounded.iter().map(|(weight, _)| weight).sum();
         if all < f64::from(SEEN_MIN) {
@@ -144,9 +154,28 @@ impl Orders {
     }
 }
 
+/// What there is to order, and how much of it is right, scaled down where it is more than that.
+fn at_most(most: f64, (right, all): (f64, f64)) -> (f64, f64) {
+    if all > most { (right * most / all, most) } else { (right, all) }
+}
+
+/// The most that each may count for so that none is more than one of [`PARTS`] parts of the whole; nothing where there are fewer than that.
+fn no_more_than_a_part(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(|one, other| other.total_cmp(one));
+    let mut rest: f64 = values.iter().sum();
+    for (cut, next) in values.iter().take(PARTS).enumerate() {
+        let most = rest / (PARTS - cut) as f64;
+        if *next <= most {
+            return most;
+        }
+        rest -= next;
+    }
+    0.0
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ACCOUNTS_MAX, Account, Orders};
+    use super::{ACCOUNTS_MAX, Account, Orders, no_more_than_a_part};
     use crate::codec::{Reader, Writer};
 
     /// Numbers from 0 to 1 that have nothing to do with each other.
@@ -211,6 +240,23 @@ mod tests {
             assert!(earned.iter().all(|earned| *earned > 0.4), "{earned:?}");
             assert!(among_others.earned(9) > 0.15, "{}", among_others.earned(9));
         }
+    }
+
+    #[test]
+    fn two_that_lie_together_take_nothing_much_of_an_account_and_two_that_help_give_it_next_to_nothing() {
+        for others in 0..3 {
+            let among = |first: (u32, Drawn), by_whom: Drawn| {
+                let all = [vec![first, (300, by_whom), (300, by_whom)], vec![(60, ordered as Drawn); others]].concat();
+                drawn(&all).earned(1)
+            };
+            let (ruined, raised) = (among((120, ordered), lie), among((120, random), ordered));
+            assert!(ruined > 0.3 && raised < 0.3, "{others} others: {ruined} {raised}");
+        }
+        // Nor do two make up half of what accounts are on the whole.
+        let helped = drawn(&[(200, ordered), (200, ordered), (60, random), (60, random), (60, random), (60, random)]);
+        assert!(helped.earned(9) < 0.2, "{}", helped.earned(9));
+        let bounded = [vec![200.0, 200.0, 60.0, 60.0], vec![9.0; 3], vec![1.0; 4], vec![100.0, 4.0, 4.0, 4.0], vec![]];
+        assert_eq!(bounded.map(no_more_than_a_part), [60.0, 0.0, 1.0, 4.0, 0.0]);
     }
 
     #[test]

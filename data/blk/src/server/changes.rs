@@ -24,13 +24,16 @@ impl Server {
         self.workers.len()
     }
 
-    /// Whether the worker of a disk of this host has not done what it was asked to do in time, and still has not.
+    /// Whether the worker of a disk of this host does not do what it is asked to do: whoever added a disk there would wait for the kernel.
     pub fn is_held_up(&self, physical: usize) -> bool {
-        self.workers.get(physical).is_some_and(|(worker, _)| worker.is_late())
+        self.workers.get(physical).is_some_and(|(worker, _)| worker.is_held_up())
     }
 
     /// Serves another disk, at its socket, or where `listener` listens already.
     pub fn add(&mut self, disk: VmDisk, listener: Option<UnixListener>) -> Result<(), ServerError> {
+        if self.is_held_up(disk.physical) {
+            return Err(ServerError::HeldUp { disk: disk.name });
+        }
         let listener = listener.map_or_else(|| listen(&disk.socket), Ok)?;
         self.serve(disk, listener)
     }

@@ -155,10 +155,15 @@ impl Shared {
             if self.lock().is_ending {
                 return None;
             }
-            let Ok((connection, _)) = connection else {
-                // Out of descriptors, perhaps: not for ever.
-                std::thread::sleep(PAUSE);
-                continue;
+            let connection = match connection {
+                Ok((connection, _)) => connection,
+                Err(error) => {
+                    // It waits: not for ever, as descriptors come back.
+                    let has_none = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+                    self.note_hang_up(has_none.then_some(HangUp::NoDescriptor));
+                    std::thread::sleep(PAUSE);
+                    continue;
+                }
             };
             let front_end = if self.begin(&connection) { FrontEnd::new(connection, attachment) } else { None };
             match front_end {
@@ -180,7 +185,8 @@ impl Shared {
     fn go_on(&self, restored: RestoredConnection) -> Option<SuspendedConnection> {
         let RestoredConnection { stream, channel, session, handler } = restored;
         if !self.begin(&stream) {
-            self.turn_away(None, Some(HangUp::NoDescriptor));
+            let is_ending = self.lock().is_ending;
+            self.turn_away(None, (!is_ending).then_some(HangUp::NoDescriptor));
             return None;
         }
         self.lock().channel = channel;

@@ -134,6 +134,8 @@ pub(crate) enum Command {
     SetTerms(usize, Box<VmTerms>, Sender<()>),
     /// How a disk is doing.
     Measure(usize, Sender<DiskMeasures>),
+    /// Whether it obeys at all.
+    Answer(Sender<()>),
     /// A disk without rings in service is given up: its image is closed, and its number free.
     Remove(usize, Sender<()>),
     /// Stops every ring of every disk as `Stop` does, and ends the worker.
@@ -203,6 +205,11 @@ impl WorkerHandle {
         self.inbox.lock().as_ref().is_some_and(|commands| commands.is_late)
     }
 
+    /// Whether it does not answer in time. It is not asked again before it has obeyed: more questions would only be kept for it.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.is_late() || self.ask_soon(Command::Answer) == Err(Unanswered::Late)
+    }
+
     fn tell<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Option<Receiver<T>> {
         let (answer, answered) = channel();
         self.inbox.lock().as_mut()?.queue.push_back(command(answer));
@@ -264,5 +271,22 @@ mod tests {
         assert!(!handle.is_late(), "it obeys again");
         drop(inbox);
         assert_eq!(remove(3), Err(Unanswered::Ended));
+    }
+
+    #[test]
+    fn a_worker_that_nobody_has_asked_yet_is_known_to_be_held_up_and_is_asked_once() {
+        let (handle, inbox) = WorkerHandle::new().unwrap();
+        assert!([(); 3].iter().all(|()| handle.is_held_up()));
+        assert!(matches!((inbox.next(), inbox.next()), (Some(Command::Answer(_)), None)));
+        let answer_one = move || {
+            let asked = std::iter::repeat_with(|| inbox.next()).flatten().next();
+            if let Some(Command::Answer(answer)) = asked {
+                answer.send(()).unwrap();
+            }
+        };
+        let answering = std::thread::spawn(answer_one);
+        assert!(!handle.is_held_up());
+        answering.join().unwrap();
+        assert!(!handle.is_held_up(), "it has ended");
     }
 }

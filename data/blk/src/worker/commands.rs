@@ -10,6 +10,7 @@ use minerva_model::FailureFigures;
 use rustix::event::epoll;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 impl Worker {
     /// Does what others asked for.
@@ -24,15 +25,7 @@ impl Worker {
                 Command::Start(key, setup, answer) => {
                     let _ = answer.send(self.start_ring(key, *setup));
                 }
-                Command::Stop(key, answer) => match self.served(key) {
-                    Some(served) => {
-                        served.stopping = Some(Stopping::Asked(answer));
-                        self.has_stops = true;
-                        self.stop(key.disk, now());
-                    }
-                    // It was never in service, or is stopped: who asks knows from where it goes on.
-                    None => drop(answer),
-                },
+                Command::Stop(key, answer) => self.stop_as_asked(key, answer),
                 Command::Detach(disk, answer) => self.detach(disk, answer),
                 Command::SetMemory(disk, memory, answer) => {
                     self.set_memory(disk, &memory);
@@ -55,6 +48,9 @@ impl Worker {
                 Command::Measure(disk, answer) => {
                     let _ = answer.send(self.measure(disk));
                 }
+                Command::Answer(answer) => {
+                    let _ = answer.send(());
+                }
                 Command::Remove(disk, answer) => {
                     self.remove(disk);
                     let _ = answer.send(());
@@ -62,6 +58,14 @@ impl Worker {
                 Command::End(answer) => self.end(answer),
             }
         }
+    }
+
+    fn stop_as_asked(&mut self, key: RingKey, answer: Sender<u16>) {
+        // Where it was never in service, or is stopped, who asks knows from where it goes on.
+        let Some(served) = self.served(key) else { return };
+        served.stopping = Some(Stopping::Asked(answer));
+        self.has_stops = true;
+        self.stop(key.disk, now());
     }
 
     fn set_memory(&mut self, disk: usize, memory: &Arc<Memory>) {

@@ -100,7 +100,7 @@ impl Tree {
         let kernel_writes = self.options.kernel_writes && state.spilled.is_none();
         // Who opens it for both may map it and store to it, of which nothing is told.
         if is_with_kernel && !kernel_writes && access == libc::O_RDWR {
-            self.watch(&node);
+            self.watch(&node, &state);
         }
         let told = Told::all(&state.failures);
         drop(state);
@@ -150,6 +150,9 @@ impl Tree {
         state.writers -= u64::from(handle.is_writable && state.writers > 0);
         if handle.is_writable && state.opens > 0 {
             self.settle(node, &mut state, 0);
+            if state.writers == 0 {
+                self.last_writer_gone(node, &mut state);
+            }
         }
         if state.opens == 0 {
             self.close(node, &mut state);

@@ -55,7 +55,7 @@ impl Tree {
             // Its last user's end may not have been told before the mount was gone.
             if state.is_gone {
                 self.refund(&node, &mut state);
-            } else if state.may_be_stored_to {
+            } else if state.may_be_stored_to || state.has_advance {
                 self.settle(&node, &mut state, 0);
             }
         }

@@ -10,7 +10,7 @@
 use super::Tree;
 use crate::lease::is_shared;
 use crate::node::{Node, NodeState};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,6 +27,8 @@ pub(super) struct Mapped(Mutex<Files>);
 #[derive(Debug, Default)]
 struct Files {
     nodes: BTreeMap<u64, Arc<Node>>,
+    /// Those of which room given in advance is about to be taken back.
+    shrinking: BTreeSet<u64>,
     looked_up_to: u64,
 }
 
@@ -36,9 +38,26 @@ impl Mapped {
         *self.files() = Files::default();
     }
 
-    /// Whether one look reaches all of them, and one more.
-    fn has_room(&self) -> bool {
-        self.files().nodes.len() < LOOKED_AT
+    /// Whether one look reaches all that are shrinking, this one too. Others are open, or mapped, and have to be looked at anyway.
+    fn has_room_for(&self, number: u64) -> bool {
+        let files = self.files();
+        files.shrinking.len() < LOOKED_AT || files.shrinking.contains(&number)
+    }
+
+    /// Whether it was there already.
+    fn insert(&self, node: &Arc<Node>, is_shrinking: bool) -> bool {
+        let mut files = self.files();
+        if is_shrinking {
+            files.shrinking.insert(node.number);
+        }
+        files.nodes.insert(node.number, Arc::clone(node)).is_some()
+    }
+
+    /// Whether it was there.
+    fn remove(&self, number: u64) -> bool {
+        let mut files = self.files();
+        files.shrinking.remove(&number);
+        files.nodes.remove(&number).is_some()
     }
 
     /// Those whose turn it is.
@@ -63,6 +82,8 @@ impl Tree {
             let Some(mut state) = node.try_lock() else { continue };
             if !self.look_at(&node, &mut state) {
                 self.let_go(&node);
+            } else if !is_shrinking(&state) {
+                self.mapped.files().shrinking.remove(&node.number);
             }
         }
     }
@@ -70,10 +91,10 @@ impl Tree {
     /// Whether it is to be looked at again.
     fn look_at(&self, node: &Node, state: &mut NodeState) -> bool {
         if state.opens > 0 {
-            if state.may_be_stored_to {
+            if state.may_be_stored_to || is_shrinking(state) {
                 self.settle(node, state, 0);
             }
-            return state.may_be_stored_to;
+            return state.may_be_stored_to || is_shrinking(state);
         }
         if !self.is_over(node, state) {
             return true;
@@ -88,19 +109,37 @@ impl Tree {
     pub(super) fn close(&self, node: &Arc<Node>, state: &mut NodeState) {
         if state.may_be_stored_to {
             state.shrinks_until = Some(Instant::now() + SHRINKS_FOR);
+        } else if state.has_advance {
+            // It may have been taken back while it was open and nobody looked.
+            self.settle(node, state, 0);
         }
-        if !self.is_over(node, state) || (is_shrinking(state) && self.mapped.has_room()) {
-            self.watch(node);
+        if !self.is_over(node, state) || self.is_to_shrink(node, state) {
+            self.watch(node, state);
         } else {
             // Also where it was to be looked at: what it occupied is free only once we let go of it.
             self.let_go(node);
         }
     }
 
+    /// Nobody has it open any more to write, but somebody still has to read, perhaps for ever.
+    pub(super) fn last_writer_gone(&self, node: &Arc<Node>, state: &mut NodeState) {
+        state.shrinks_until = Some(Instant::now() + SHRINKS_FOR);
+        if self.is_to_shrink(node, state) {
+            self.watch(node, state);
+        }
+    }
+
+    /// Whether it is looked at for what it will be without its advance.
+    fn is_to_shrink(&self, node: &Node, state: &NodeState) -> bool {
+        is_shrinking(state) && self.mapped.has_room_for(node.number)
+    }
+
     /// From now on it is looked at.
-    pub(super) fn watch(&self, node: &Arc<Node>) {
-        let is_known = self.nodes.count_again(node);
-        if is_known && self.mapped.files().nodes.insert(node.number, Arc::clone(node)).is_some() {
+    pub(super) fn watch(&self, node: &Arc<Node>, state: &NodeState) {
+        if !self.nodes.count_again(node) {
+            return;
+        }
+        if self.mapped.insert(node, is_shrinking(state)) {
             self.nodes.forget(node.number, 1);
         }
     }
@@ -126,7 +165,7 @@ impl Tree {
     }
 
     fn let_go(&self, node: &Node) {
-        if self.mapped.files().nodes.remove(&node.number).is_some() {
+        if self.mapped.remove(node.number) {
             self.nodes.forget(node.number, 1);
         }
     }

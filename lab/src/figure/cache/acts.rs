@@ -1,14 +1,18 @@
 //! What a hostile tenant does, in processes of its own.
 
+use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
 use crate::lifetime::die_with_this_thread;
 use crate::workload::WorkerProgram;
+use minerva_model::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,6 +23,10 @@ const PROCESSES: u64 = 8;
 pub const HOSTILE_OPENED: u64 = 100_000;
 /// Who holds what it wanted looks again after so long, and so does who is refused.
 const PAUSE: Duration = Duration::from_millis(1);
+/// What a process says once it is.
+const AT_WORK: &str = "at work";
+/// So often it is asked whether who waits for that was interrupted.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// What a hostile tenant does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +45,14 @@ pub enum Hostility {
 impl Hostility {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Fills, Self::Opens, Self::Renames, Self::Makes];
+
+    /// After so many acts a process is what a neighbour is to have beside it.
+    const fn acts_until_at_work(self) -> u64 {
+        match self {
+            Self::Opens => HOSTILE_OPENED / PROCESSES,
+            Self::Fills | Self::Renames | Self::Makes => 1,
+        }
+    }
 }
 
 /// What one process did.
@@ -48,7 +64,8 @@ pub(super) struct Done {
     pub(super) held: u64,
 }
 
-/// What `minerva-lab hostile` does: it acts in a directory of its own until its standard input ends, and says how often.
+/// What `minerva-lab hostile` does: it acts in a directory of its own until its standard input ends, and says how often. Before that it
+/// says when it is at work, or the first time that it is refused something.
 pub fn hostile_main(hostility: Hostility, directory: &Path) -> Result<()> {
     let ends = Arc::new(AtomicBool::new(false));
     let of_thread = Arc::clone(&ends);
@@ -56,11 +73,18 @@ pub fn hostile_main(hostility: Hostility, directory: &Path) -> Result<()> {
         let _ = io::stdin().lock().read_line(&mut String::new());
         of_thread.store(true, Ordering::Relaxed);
     });
-    let mut done = Done::default();
+    // Nobody else is to refuse it a file.
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
+    let (mut done, mut is_at_work) = (Done::default(), false);
     // Where this is refused all else is, and counted.
     let _ = fs::create_dir_all(directory);
     let held = hostility.go_on(directory, &mut |act| {
         *(if act.is_ok() { &mut done.acts } else { &mut done.refused }) += 1;
+        if !is_at_work && (done.refused > 0 || done.acts >= hostility.acts_until_at_work()) {
+            is_at_work = true;
+            let _ = writeln!(io::stdout(), "{AT_WORK}");
+        }
         !ends.load(Ordering::Relaxed)
     });
     done.held = held as u64;
@@ -70,7 +94,10 @@ pub fn hostile_main(hostility: Hostility, directory: &Path) -> Result<()> {
 }
 
 /// One process; killed when dropped.
-pub(super) struct HostileProcess(Child);
+pub(super) struct HostileProcess {
+    child: Child,
+    said: BufReader<ChildStdout>,
+}
 
 impl HostileProcess {
     /// All of a tenant's, each in a directory of its own.
@@ -83,27 +110,52 @@ impl HostileProcess {
             // What a terminal sends is for whoever conducts.
             command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
             die_with_this_thread(&mut command);
-            Ok(Self(command.spawn().at("start", &program.0)?))
+            let mut child = command.spawn().at("start", &program.0)?;
+            let said = child.stdout.take().ok_or_else(ended_early)?;
+            Ok(Self { child, said: BufReader::new(said) })
         };
         (0..PROCESSES).map(start).collect()
     }
 
-    /// Ends it; what it did.
-    pub(super) fn end(mut self) -> Result<Done> {
-        drop(self.0.stdin.take());
-        let mut line = String::new();
-        if let Some(output) = self.0.stdout.take() {
-            BufReader::new(output).read_line(&mut line).at("listen to", "a hostile process")?;
+    /// Waits until it is at work or was refused something, or until then.
+    pub(super) fn wait_until_at_work(&mut self, until: Nanos, interrupted: &AtomicBool) -> Result<()> {
+        while boottime() < until {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            let mut polled = [PollFd::new(self.said.get_ref(), PollFlags::IN)];
+            if poll(&mut polled, Some(&LOOK)).is_ok_and(|ready| ready > 0) {
+                // Of one that has ended its end tells.
+                self.said.read_line(&mut String::new()).at("listen to", "a hostile process")?;
+                break;
+            }
         }
-        serde_json::from_str(&line).map_err(|_| LabError::BadPlan("a hostile process ended early".to_owned()))
+        Ok(())
     }
+
+    /// Ends them; what each did. All are told before one is waited for, which would be held up by those that go on.
+    pub(super) fn end_all(mut processes: Vec<Self>) -> Result<Vec<Done>> {
+        processes.iter_mut().for_each(|process| drop(process.child.stdin.take()));
+        processes.into_iter().map(Self::done).collect()
+    }
+
+    fn done(mut self) -> Result<Done> {
+        let mut said = String::new();
+        self.said.read_to_string(&mut said).at("listen to", "a hostile process")?;
+        let last = said.lines().last().unwrap_or_default();
+        serde_json::from_str(last).map_err(|_| ended_early())
+    }
+}
+
+fn ended_early() -> LabError {
+    LabError::BadPlan("a hostile process ended early".to_owned())
 }
 
 impl Drop for HostileProcess {
     fn drop(&mut self) {
         // One that has ended is fine.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

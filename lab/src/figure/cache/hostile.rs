@@ -24,8 +24,10 @@ const QUOTA: u64 = 256 << 20;
 const FILES: u64 = 400_000;
 /// What the neighbour writes in a round.
 const WRITTEN: usize = 16 << 10;
-/// The other is at work, or has gone.
+/// The other has gone, or the machine has got used to it.
 const SETTLE: Nanos = Nanos::from_secs(1);
+/// Far more than the other takes to hold all its files; one that takes longer is measured as it is, and judged by what it held.
+const PATIENCE: Nanos = Nanos::from_secs(120);
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -136,9 +138,11 @@ impl Bed<'_> {
     /// The neighbour for a while, beside a hostile one in this directory or without.
     fn window(&self, hostility: Hostility, at: Option<&Path>) -> Result<HostileWindow> {
         let start = |directory: &Path| HostileProcess::start_all(self.program, hostility, directory);
-        let processes = at.map(start).transpose()?.unwrap_or_default();
+        let mut processes = at.map(start).transpose()?.unwrap_or_default();
+        let until = boottime() + PATIENCE;
+        processes.iter_mut().try_for_each(|process| process.wait_until_at_work(until, self.interrupted))?;
         let window = self.neighbour()?;
-        let done = processes.into_iter().map(HostileProcess::end).collect::<Result<Vec<_>>>()?;
+        let done = HostileProcess::end_all(processes)?;
         Ok(HostileWindow {
             acts: done.iter().map(|done| done.acts).sum(),
             refused: done.iter().map(|done| done.refused).sum(),

@@ -169,7 +169,7 @@ impl Run {
     }
 
     /// A worker is there: whatever was said of its start is over. One comes also after systemd-run gave up waiting for it.
-    pub(super) fn has_come(&mut self) {
+    pub(super) fn note_worker_appeared(&mut self) {
         if self.child.is_none() && (self.attempts.failed > 0 || self.state == BackgroundState::Failed) {
             self.attempts = Attempts::default();
             self.message.clear();

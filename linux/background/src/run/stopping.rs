@@ -1,5 +1,8 @@
 //! Letting a worker run, and stopping it.
 
+#[cfg(test)]
+mod tests;
+
 use super::Run;
 use crate::directories::{Groups, read, replace};
 use crate::error::WorkError;
@@ -43,7 +46,7 @@ fn cancel_until(
 impl Run {
     pub(super) fn let_run(&mut self, sys: &Path) -> Result<(), WorkError> {
         if self.spec.kind.is_of_array() {
-            self.put_speeds_back(&Array::of(&self.spec.path, sys)?);
+            self.put_speeds_back(&Array::of(&self.spec.path, sys)?)?;
         }
         self.freezer.set(false)
     }
@@ -52,7 +55,7 @@ impl Run {
     /// go on.
     pub(super) fn is_as_told(&self) -> bool {
         let is_frozen = self.freezer.is_set().unwrap_or(!self.is_running);
-        let is_slowed = self.place.runtime.join("speeds").exists();
+        let is_slowed = self.is_slowed();
         match self.spec.kind {
             _ if self.is_running => !is_frozen && !is_slowed,
             _ if self.spec.hold() == BackgroundHold::Cap => true,
@@ -111,7 +114,8 @@ impl Run {
         // Another array may have its number by now.
         let is_there = self.spec.kind.is_of_array() && self.spec.look(sys).is_ok();
         let Some(array) = is_there.then(|| Array::of(&self.spec.path, sys).ok()).flatten() else { return false };
-        self.put_speeds_back(&array);
+        // It is tried again with the rest of what it had.
+        let _ = self.put_speeds_back(&array);
         // Somebody else's goes on: that of the host's timer, if this queue never began one.
         if self.spec.kind != Kind::MdCheck || !self.place.has_check() {
             return false;
@@ -128,38 +132,52 @@ impl Run {
     }
 
     /// What came of ending its call. While that goes on all the same, people are told, and it is tried again.
-    pub(super) fn see_cancelled(&mut self) {
+    pub(super) fn note_cancel_outcome(&mut self) {
         if !self.is_cancelling()
             && let Some(thread) = self.cancelling.take()
             && let Ok(Err(error)) = thread.join()
         {
-            self.is_unstopped = true;
+            self.could_not_cancel = true;
             self.message = format!("it could not be stopped and goes on, trying again: {}", error.in_full());
         }
-        if self.is_unstopped && (self.is_running || !self.is_alive || self.freezer.is_frozen()) {
-            self.is_unstopped = false;
+        if self.could_not_cancel && (self.is_running || !self.is_alive || self.freezer.is_frozen()) {
+            self.could_not_cancel = false;
             self.message.clear();
         }
     }
 
-    /// The daemon ends. Work is stopped and waits for the next one. A resync goes on as the kernel would have it, since until its end a
-    /// disk that fails takes data along.
-    pub(crate) fn leave(&mut self) {
-        if self.spec.kind == Kind::MdResync {
-            match Array::of(&self.spec.path, Path::new("/sys")) {
-                Ok(array) => self.put_speeds_back(&array),
-                Err(error) => self.message = error.in_full(),
+    /// The daemon ends, or is gone. Work begins to stop and waits for the next daemon; this waits for nothing. A resync goes on as the kernel
+    /// would have it, since until its end a disk that fails takes data along. What failed, if anything.
+    pub(crate) fn leave(&mut self, sys: &Path) -> Vec<WorkError> {
+        let stopped = match self.spec.kind {
+            Kind::MdResync if !self.is_slowed() => Ok(()),
+            Kind::MdResync => Array::of(&self.spec.path, sys).and_then(|array| self.put_speeds_back(&array)),
+            // The kernel goes on with it also without a worker.
+            Kind::MdCheck => self.stop_with(sys),
+            _ if self.is_alive => self.stop_with(sys),
+            _ => Ok(()),
+        };
+        let outcomes = [stopped, processors::free(&self.place)];
+        outcomes.into_iter().filter_map(Result::err).map(|error| self.named(&error)).collect()
+    }
+
+    /// Waits for the end of the call into the kernel in which it was stopped. What takes longer goes on by itself: nobody can hurry it.
+    pub(crate) fn wait_until(&mut self, deadline: Instant) -> Result<(), WorkError> {
+        let Some(thread) = self.cancelling.take() else { return Ok(()) };
+        while !thread.is_finished() {
+            if Instant::now() >= deadline {
+                let why = format!("the kernel has not ended yet what it does on {}", self.spec.path.display());
+                return Err(self.named(&WorkError::Refused(why)));
             }
-        } else {
-            self.stop();
+            std::thread::sleep(CANCEL_PERIOD);
         }
-        if let Err(error) = processors::free(&self.place) {
-            self.message = error.in_full();
-        }
-        if let Some(thread) = self.cancelling.take() {
-            // One that panicked has cancelled nothing more than one that never ran.
-            let _ = thread.join();
-        }
+        // One that panicked has cancelled nothing more than one that never ran.
+        thread.join().unwrap_or(Ok(())).map_err(|error| self.named(&error))
+    }
+
+    /// For whoever is told of several.
+    fn named(&self, error: &WorkError) -> WorkError {
+        WorkError::Refused(format!("{}: {}", self.spec.name, error.in_full()))
     }
 
     /// Ends the worker and removes what it had; whether all of it is gone. To be called until it is: it waits for nothing, as others' work
@@ -192,20 +210,26 @@ impl Run {
         is_gone
     }
 
-    pub(super) fn put_speeds_back(&self, array: &Array) {
+    /// Its array was slowed, and is still.
+    fn is_slowed(&self) -> bool {
+        self.place.runtime.join("speeds").exists()
+    }
+
+    fn put_speeds_back(&self, array: &Array) -> Result<(), WorkError> {
         let path = self.place.runtime.join("speeds");
-        if let Some(speeds) = read::<Speeds>(&path)
-            && array.put_back(&speeds).is_ok()
-        {
+        if let Some(speeds) = read::<Speeds>(&path) {
+            array.put_back(&speeds)?;
             let _ = std::fs::remove_file(path);
         }
+        Ok(())
     }
 
     pub(super) fn clean_up(&mut self) -> bool {
         if self.spec.kind.is_of_array()
             && let Ok(array) = Array::of(&self.spec.path, Path::new("/sys"))
         {
-            self.put_speeds_back(&array);
+            // What could not be put back stays written down, for whoever lets it run or ends it.
+            let _ = self.put_speeds_back(&array);
         }
         let Groups { io, freezer, processors } = &self.place.groups;
         let mut is_gone = self.freezer.remove();
@@ -213,28 +237,5 @@ impl Run {
         others.for_each(|group| is_gone &= groups::remove(group));
         // What is to be put back went with the group.
         is_gone && processors::free(&self.place).is_ok()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cancel_until;
-    use crate::error::WorkError;
-    use std::cell::Cell;
-
-    #[test]
-    fn a_worker_that_stopped_outside_of_a_call_has_nothing_cancelled_and_one_about_to_call_has() {
-        // After so many attempts it has stopped.
-        for stops_after in [0, 1, 3] {
-            let cancelled = Cell::new(0);
-            let cancel = || {
-                cancelled.set(cancelled.get() + 1);
-                Ok(())
-            };
-            cancel_until(|| cancelled.get() >= stops_after, cancel).unwrap();
-            assert_eq!(cancelled.get(), stops_after);
-        }
-        let refused = cancel_until(|| false, || Err(WorkError::Refused("not permitted".to_owned())));
-        assert_eq!(refused.unwrap_err().in_full(), "not permitted");
     }
 }

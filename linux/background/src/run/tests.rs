@@ -226,7 +226,7 @@ fn removing_work_that_had_stopped_between_its_calls_cancels_none() {
 }
 
 /// The directory of sysfs, the node, and the knobs of an array that does something.
-fn slowable(root: &Path, action: &str) -> (PathBuf, PathBuf, PathBuf) {
+pub(super) fn slowable(root: &Path, action: &str) -> (PathBuf, PathBuf, PathBuf) {
     let (sys, node) = (root.join("sys"), root.join("md7"));
     let knobs = sys.join("block/md7/md");
     fs::create_dir_all(&knobs).unwrap();
@@ -236,7 +236,7 @@ fn slowable(root: &Path, action: &str) -> (PathBuf, PathBuf, PathBuf) {
     (sys, node, knobs)
 }
 
-fn speeds(knobs: &Path) -> [String; 2] {
+pub(super) fn speeds(knobs: &Path) -> [String; 2] {
     ["sync_speed_min", "sync_speed_max"].map(|name| fs::read_to_string(knobs.join(name)).unwrap())
 }
 

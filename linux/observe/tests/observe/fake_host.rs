@@ -148,6 +148,7 @@ impl FakeHost {
             &format!("proc/{pid}/stat"),
             &format!("{pid} ({name}) S 1 1 1 0 -1 0 0 0 0 0 {cpu_ticks} 0 0 0 20 0 1 0 {start} 1000 10 0\n"),
         );
+        self.write(&format!("proc/{pid}/comm"), &format!("{name}\n"));
         self.write(
             &format!("proc/{pid}/io"),
             &format!("rchar: 1\nread_bytes: {read_bytes}\nwrite_bytes: 0\ncancelled_write_bytes: 0\n"),

@@ -39,6 +39,7 @@ fn a_guests_image_is_the_one_like_its_disk_else_the_largest_file_that_it_may_wri
     for (group, pid, name) in [(MACHINE, 41, "qemu-system-x86"), ("shell", 42, "qemu-system-x86")] {
         host.group(group, &format!("{pid}\n"));
         host.process(pid, name, 5, 0, 0);
+        host.write(&format!("proc/{pid}/comm"), &format!("{name}\n"));
         // One file system for each, by the process's own mounts.
         let mount =
             |folder: &str, device: &str| format!("28 27 {device} / {} rw - ext4 x rw\n", host.path(folder).display());
@@ -72,5 +73,8 @@ fn a_guests_image_is_the_one_like_its_disk_else_the_largest_file_that_it_may_wri
     let arguments = format!("qemu\0-drive\0id=d,file={}\0-device\0virtio-blk,drive=d,serial=data\0", data.display());
     host.write("proc/41/cmdline", &arguments);
     assert_eq!([on(60_000, "data"), on(60_000, "other"), on(0, "other")], ["8:0", "8:16", "8:16"]);
+    // Of a process beside QEMU no arguments are read.
+    host.write("proc/41/comm", "virtiofsd\n");
+    assert_eq!(on(60_000, "data"), "8:16");
     assert_eq!(observer.image_device(id("shell"), &any), None, "whoever calls itself QEMU is no machine for it");
 }

@@ -5,9 +5,11 @@
 mod beginning;
 mod fake_host;
 mod fuzzed;
+mod hanging;
 mod identity;
 mod kernel;
 mod real_guest;
 mod resting;
+mod silent;
 mod v1;
 mod v2;

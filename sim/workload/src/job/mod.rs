@@ -30,6 +30,7 @@ pub use value::{Amount, time};
 
 use ini::Setting;
 use keys::{Effect, key};
+use minerva_blocksched::Class;
 use options::Options;
 use problem::{PROBLEMS_MAX, SourceLocation};
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,7 +109,7 @@ impl JobFile {
     }
 
     /// Priorities of processes that are the only one of their tenant, for people to see: a scheduler that shares between tenants first
-    /// compares them with nobody's.
+    /// compares them with nobody's. The idle class is more than a priority: no disk is kept idle for it.
     pub fn lone_priorities(&self) -> Vec<Problem> {
         let mut processes = BTreeMap::<&str, u64>::new();
         for job in &self.jobs {
@@ -117,7 +118,8 @@ impl JobFile {
         let mut said = BTreeSet::new();
         let mut problems = Vec::new();
         for job in self.jobs.iter().filter(|job| processes.get(job.tenant()) == Some(&1)) {
-            for key in ["prio", "prioclass", "nice"] {
+            let is_idle = job.options.class == Some(Class::Idle);
+            for key in ["prio", "prioclass", "nice"].into_iter().filter(|key| !(is_idle && *key == "prioclass")) {
                 // One of [global] is said once.
                 let Some(place) = job.options.places.get(key).filter(|place| said.insert((key, place.line))) else {
                     continue;

@@ -2,7 +2,7 @@
 
 use super::{TimeTable, check_spans, zone_named};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use minerva_model::{Level, Nanos};
+use minerva_model::{CgroupRef, Level, Nanos, Origin, Tenant, TenantId, TenantKind, Terms};
 use minerva_store::{Schedule, Span};
 
 #[test]
@@ -176,10 +176,31 @@ fn one_sweep_says_what_each_instant_says() {
 }
 
 #[test]
-fn the_schedules_of_an_account_have_so_many_spans() {
+fn the_schedules_of_whoever_may_make_groups_have_so_many_spans_and_those_of_an_operators_group_any_number() {
     let Some(full) = table(&[(0, 60, 0, Level::Low); 64]) else { return };
-    let check = |tables: usize, count: usize| check_spans(std::iter::repeat_n(&full, tables), count);
-    assert_eq!((check(15, 64), check(16, 0)), (Ok(()), Ok(())), "it can be full, and be given up");
-    let refused = check(16, 1).expect_err("one too many");
+    let cgroup = |path: &str| CgroupRef { path: path.to_owned(), inode: 1 };
+    let tenant = |number: u64, delegated_from: Option<&str>| Tenant {
+        id: TenantId(number),
+        name: format!("t-{number}"),
+        kind: TenantKind::VirtualMachine,
+        cgroup: cgroup(&format!("u/t-{number}")),
+        group: Some("batch".to_owned()),
+        weight_percent: 100,
+        excluded: false,
+        job: None,
+        terms: Terms::default(),
+        origin: Origin { delegated_from: delegated_from.map(cgroup), ..Origin::default() },
+    };
+    let check = |tables: u64, count: usize, of: Option<&str>| {
+        let others: Vec<Tenant> = (1..=tables).map(|number| tenant(number, of)).collect();
+        // It has one itself, which the new one replaces, and somebody else has many.
+        let (own, foreign) = (tenant(0, of), tenant(99, Some("other")));
+        let all = others.iter().chain([&own]).chain(std::iter::repeat_n(&foreign, 40));
+        check_spans(&own, all.map(|tenant| (tenant, &full)), count)
+    };
+    let user = Some("u");
+    assert_eq!((check(15, 64, user), check(16, 0, user)), (Ok(()), Ok(())), "it can be full, and be given up");
+    let refused = check(16, 1, user).expect_err("one too many");
     assert!(refused.contains("have 1024 spans already"), "{refused}");
+    assert_eq!(check(100, 64, None), Ok(()), "the operator made them");
 }

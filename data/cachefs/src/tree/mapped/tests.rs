@@ -172,20 +172,90 @@ fn who_cannot_store_by_a_mapping_is_not_looked_at() {
     }
 }
 
+/// What XFS would do by itself, on every file system that can keep room beyond a file's end.
+fn give_in_advance(fixture: &Fixture) {
+    fallocate(map(&fixture.below()), FallocateFlags::KEEP_SIZE, BYTES, BYTES).unwrap();
+}
+
+fn take_back(fixture: &Fixture) {
+    map(&fixture.below()).set_len(BYTES).unwrap();
+}
+
+/// What is counted, and how many files are known.
+fn counted(fixture: &Fixture) -> (u64, usize) {
+    (fixture.bytes(), fixture.tree.known().0)
+}
+
 #[test]
 fn room_given_in_advance_is_counted_until_it_is_taken_back() {
     let fixture = Fixture::new();
     let (node, handle) = fixture.make();
     fixture.write(handle);
-    // What XFS would do by itself, on every file system that can keep room beyond a file's end.
-    let below = map(&fixture.below());
-    fallocate(&below, FallocateFlags::KEEP_SIZE, BYTES, BYTES).unwrap();
-    drop(below);
+    give_in_advance(&fixture);
     fixture.tree.release(handle).unwrap();
     fixture.tree.forget(node, 1);
     fixture.tree.look_at_mapped();
-    assert_eq!((fixture.bytes(), fixture.tree.known().0), (2 * BYTES, 1));
-    map(&fixture.below()).set_len(BYTES).unwrap();
+    assert_eq!(counted(&fixture), (2 * BYTES, 1));
+    take_back(&fixture);
     fixture.tree.look_at_mapped();
-    assert_eq!((fixture.bytes(), fixture.tree.known().0), (BYTES, 0));
+    assert_eq!(counted(&fixture), (BYTES, 0));
+}
+
+#[test]
+fn room_that_is_taken_back_while_somebody_reads_is_off_the_account() {
+    for is_looked_at in [true, false] {
+        let fixture = Fixture::new();
+        let (node, handle) = fixture.make();
+        fixture.write(handle);
+        give_in_advance(&fixture);
+        fixture.tree.release(handle).unwrap();
+        let reader = fixture.tree.open(node, libc::O_RDONLY).unwrap().handle;
+        fixture.tree.look_at_mapped();
+        if !is_looked_at {
+            // It took longer than anybody waited for it.
+            fixture.tree.nodes.get(node).unwrap().lock().shrinks_until = None;
+            fixture.tree.look_at_mapped();
+        }
+        take_back(&fixture);
+        fixture.tree.look_at_mapped();
+        assert_eq!(fixture.bytes(), if is_looked_at { BYTES } else { 2 * BYTES });
+        fixture.tree.release(reader).unwrap();
+        fixture.tree.forget(node, 1);
+        assert_eq!(counted(&fixture), (BYTES, 0), "{is_looked_at}");
+    }
+}
+
+#[test]
+fn room_that_is_taken_back_after_the_last_writer_is_off_the_account_though_a_reader_stays() {
+    let fixture = Fixture::new();
+    let (node, handle) = fixture.make();
+    fixture.tree.release(handle).unwrap();
+    fixture.tree.open(node, libc::O_RDONLY).unwrap();
+    for _ in 0..2 {
+        let writer = fixture.tree.open(node, libc::O_WRONLY).unwrap().handle;
+        fixture.write(writer);
+        give_in_advance(&fixture);
+        fixture.tree.release(writer).unwrap();
+        assert_eq!(fixture.bytes(), 2 * BYTES);
+        take_back(&fixture);
+        fixture.tree.look_at_mapped();
+        assert_eq!(fixture.bytes(), BYTES);
+    }
+}
+
+#[test]
+fn however_many_files_are_open_one_that_shrinks_is_looked_at_and_no_more_of_these_than_one_look_reaches() {
+    for (shrinking, known) in [(0, 1), (super::LOOKED_AT as u64, 0)] {
+        let fixture = Fixture::new();
+        let (node, handle) = fixture.make();
+        fixture.write(handle);
+        give_in_advance(&fixture);
+        let open = fixture.tree.nodes.get(node).unwrap();
+        let others = (1..=super::LOOKED_AT as u64).map(|other| node + other);
+        fixture.tree.mapped.files().nodes.extend(others.clone().map(|other| (other, Arc::clone(&open))));
+        fixture.tree.mapped.files().shrinking.extend(others.take(shrinking as usize));
+        fixture.tree.release(handle).unwrap();
+        fixture.tree.forget(node, 1);
+        assert_eq!(counted(&fixture), (2 * BYTES, known));
+    }
 }

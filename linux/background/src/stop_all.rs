@@ -1,0 +1,60 @@
+//! Stopping all work at the end of a daemon. First all of it begins to stop, then whoever does that may do what is more urgent, and then all of
+//! it is waited for, no longer than to one deadline: some calls into the kernel end when the kernel is done, and nobody can hurry them.
+
+use crate::directories::read;
+use crate::error::WorkError;
+use crate::left_behind::ArrayLeft;
+use crate::run::Run;
+use crate::spec::Spec;
+use crate::worker::Assignment;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long is waited in all, after the beginning.
+const STOP_MAX: Duration = Duration::from_secs(10);
+
+/// Work that begins to stop.
+#[derive(Debug)]
+#[must_use = "whether it has stopped is known only to who waits"]
+pub struct Stopping {
+    runs: Vec<Run>,
+    failed: Vec<WorkError>,
+    deadline: Instant,
+}
+
+/// Stops the work of a daemon that is gone, so that none goes on without anybody who looks for others: for the guard, and whoever puts back
+/// what it did, except on arrays whose speeds were put back just now. This waits for nothing.
+pub fn stop_all(runtime_dir: &Path, sys: &Path, put_back: &[ArrayLeft]) -> Stopping {
+    let queues = fs::read_dir(runtime_dir.join("background")).into_iter().flatten().flatten();
+    let assignments = queues.filter_map(|queue| read::<Assignment>(&queue.path().join("spec")));
+    let is_put_back = |spec: &Spec| spec.kind.is_of_array() && put_back.iter().any(|array| array.path == spec.path);
+    let living = assignments.filter(|assignment| assignment.place.is_alive() && !is_put_back(&assignment.spec));
+    Stopping::begin(living.map(|Assignment { spec, place }| Run::left(spec, place)), sys)
+}
+
+impl Stopping {
+    /// Begins to stop these.
+    pub(crate) fn begin(runs: impl Iterator<Item = Run>, sys: &Path) -> Self {
+        let (mut runs, deadline) = (runs.collect::<Vec<Run>>(), Instant::now() + STOP_MAX);
+        let failed = runs.iter_mut().flat_map(|run| run.leave(sys)).collect();
+        Self { runs, failed, deadline }
+    }
+
+    /// The deadline has passed.
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// Waits until all has stopped, or until the deadline. What could not be stopped, or not in time, if anything.
+    pub fn wait(self) -> Vec<WorkError> {
+        let deadline = self.deadline;
+        self.wait_until(deadline)
+    }
+
+    pub(crate) fn wait_until(mut self, deadline: Instant) -> Vec<WorkError> {
+        let late = self.runs.iter_mut().filter_map(|run| run.wait_until(deadline).err());
+        self.failed.extend(late);
+        self.failed
+    }
+}
