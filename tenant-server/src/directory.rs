@@ -14,6 +14,8 @@ pub struct ListedTenant {
     pub name: String,
     /// Its account: limits are kept for each, so that many tenants of one group are one.
     pub account: String,
+    /// Whoever runs its processes ([`Tenant::maker`]), and answers for those that hang.
+    pub maker: String,
     /// What it may call.
     pub role: Role,
 }
@@ -32,6 +34,7 @@ impl Directory {
             id: tenant.id,
             name: tenant.name.clone(),
             account: tenant.history_key(),
+            maker: tenant.maker().to_owned(),
             role: tenant.terms.role,
         };
         self.listed.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.cgroup.path.clone(), listed);

@@ -292,6 +292,6 @@ impl RpcHandler {
                 _ => return Err(Denial::out_of_range(format!("There is no process {pid} of this tenant."))),
             },
         };
-        starts.bind(&tenant.account, process, roots).await.map(LevelLifetime::Process)
+        starts.bind(&tenant.maker, process, roots).await.map(LevelLifetime::Process)
     }
 }

@@ -81,8 +81,8 @@ fn admission<'a>(
     }
     let site = |(seed, disk): (u64, &&DiskSettings)| {
         // How many requests a guest has under way is not known: one that asks for the next after the last has the disk to itself
-        // under HTBS, and one at a time there.
-        let row_depth = if keeps(disk, scheduler) { 1 } else { u32::MAX };
+        // under HTBS, and one at a time there. Nobody is kept off by one that is alone.
+        let row_depth = if keeps(disk, scheduler) && disks.len() > 1 { 1 } else { u32::MAX };
         Site { row_depth, ..Site::anywhere(profile.capacity_bytes, block_bytes(disk), Kind::Read, seed) }
     };
     let sites: Vec<Site> = (SEED..).zip(disks).map(site).collect();

@@ -8,7 +8,9 @@ use minerva_config::Config;
 use minerva_linux_actuate::{
     InstanceLock, ProbeLeft, RestoreReport, RestoreWhen, Swept, WriterSettings, has_journal, restore, sweep_probes,
 };
-use minerva_linux_background::{ArrayLeft, ProcessorsLeft, Stopping, put_arrays_back, put_processors_back, stop_all};
+use minerva_linux_background::{
+    ArrayLeft, ProcessorsLeft, Stopping, put_arrays_back, put_arrays_back_and_stop_all, put_processors_back,
+};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -136,10 +138,14 @@ fn restore_background(settings: &WriterSettings, when: RestoreWhen) -> PutBack {
     if when == RestoreWhen::IfDaemonGone && runs {
         return PutBack::default();
     }
-    // Both before the work is stopped, which puts the same back, and then nobody would be told.
+    // Before the work is stopped, which lets its groups use all processors again too, and then nobody would be told.
     let confined = put_processors_back(&settings.runtime_dir);
-    let arrays = put_arrays_back(&settings.runtime_dir, &settings.sys_root);
-    let stopping = (!runs).then(|| stop_all(&settings.runtime_dir, &settings.sys_root, &arrays)).into_iter().collect();
+    let (runtime_dir, sys) = (&settings.runtime_dir, &settings.sys_root);
+    if runs {
+        return PutBack { arrays: put_arrays_back(runtime_dir, sys), confined, ..PutBack::default() };
+    }
+    let (arrays, stopping) = put_arrays_back_and_stop_all(runtime_dir, sys);
+    let stopping = vec![stopping];
     PutBack { arrays, confined, stopping, ..PutBack::default() }
 }
 

@@ -26,6 +26,8 @@ echo 0 > $md/dev-vda/slot
 echo 1 > $md/dev-vdb/slot
 echo active > $md/array_state
 until_so grep -q idle $md/sync_action
+is_known() { minerva-ctl --json status | grep -q '"md0"'; }
+until_so is_known
 add --name compare --kind md-check --path /dev/md0 --sla 1d
 say md-check "$(ended compare)"
 say md-speeds "$(cat $md/sync_speed_max) $(cat $md/sync_speed_min)"

@@ -31,7 +31,7 @@ pub(crate) fn spawn(config: &Config, roots: &Roots) -> anyhow::Result<Guard> {
 /// What the guard process does.
 pub(crate) fn run(runtime_dir: &Path, cgroup_root: PathBuf) -> anyhow::Result<()> {
     let settings = WriterSettings::new(runtime_dir, cgroup_root);
-    let stop = || stop_all(runtime_dir, &settings.sys_root, &[]);
+    let stop = || stop_all(runtime_dir, &settings.sys_root);
     let begun: RefCell<Option<Stopping>> = RefCell::new(None);
     // Work that goes on would go on whoever comes to the disk. Once, also if the restore has to be tried again.
     let gone = || {

@@ -245,7 +245,7 @@ impl Rule {
     fn put_in_order(&mut self, device: DeviceId, present: &[(TenantId, Job)], input: &DecideInput<'_>) {
         let is_other = |row: &IoSignals| row.device == device && row.active && self.job(row.tenant).is_none();
         let alone = !input.signals.io.iter().any(is_other);
-        let jobs: Vec<Job> = present.iter().map(|(_, job)| *job).collect();
+        let jobs = self.led(device, present);
         let places = shortest_first::places(&jobs);
         let ahead = shortest_first::ahead(&jobs, &places, slice_of(input, device).as_secs_f64());
         // Beside others jobs pay each other the less exactly the more their parts differ.
@@ -454,6 +454,29 @@ mod tests {
             // The first rests for a slice, in which the other goes first, and is gone for one.
             slice(&mut rule, week + 6, 1000, if behind == 1 { &[10, 0] } else { &[0, 10] });
             assert_eq!(rule.running[&(DISK, TenantId(behind))].waited, Nanos::from_secs(5), "{waiting_ages}");
+        }
+    }
+
+    #[test]
+    fn long_jobs_do_not_go_first_in_turns() {
+        for waiting_ages in [true, false] {
+            // At a byte a second by what each does alone.
+            let mut rule = rule(&[("a", Some(19_000)), ("b", Some(20_000))]);
+            rule.settings.waiting_ages = waiting_ages;
+            let mut first = Vec::new();
+            for second in 1..=3_000 {
+                // The disk is not busy now and then, so that nobody is held back for a slice.
+                let busy_permille = if second % 100 < 4 { 500 } else { 1000 };
+                let bytes = match first.last() {
+                    Some(0) => [9, 1],
+                    Some(_) => [1, 9],
+                    None => [5, 5],
+                };
+                let places = slice(&mut rule, second, busy_permille, &bytes);
+                first.extend(places.iter().position(|place| *place == Some(0)));
+            }
+            let changes = first.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            assert!(changes <= if waiting_ages { 3 } else { 12 }, "{waiting_ages}: {changes}");
         }
     }
 

@@ -24,6 +24,9 @@ const LESS: f64 = 8.0;
 const KNOWN_CERTAINTY: f64 = 0.5;
 /// A job that has waited so long counts as half as long: it is not overtaken for ever by jobs that come later.
 const WAIT_SECONDS: f64 = 600.0;
+/// The wait of a job that does not go first counts for so many times less. Long ones shorten by waiting faster than by being served, so that
+/// two that come to count alike would else go first in turns, slice by slice, and both end as late as with equal parts.
+const HEAD_START: f64 = 2.0;
 /// A declared size is believed up to this many times itself.
 const OVERRUN: f64 = 1.05;
 /// Less is no rate to divide by.
@@ -72,6 +75,8 @@ pub(crate) struct Job {
     pub(crate) waited_seconds: f64,
     /// It did not use the disk in the last slice.
     pub(crate) rests: bool,
+    /// It goes first up to now.
+    pub(crate) leads: bool,
 }
 
 /// What is left of a job.
@@ -130,15 +135,19 @@ impl Job {
         self.rests && self.is_known() && self.remaining().seconds <= 0.0
     }
 
-    /// By which jobs are sorted.
-    fn key(&self) -> f64 {
-        self.remaining().seconds / (1.0 + self.waited_seconds.max(0.0) / WAIT_SECONDS)
+    /// By which jobs are sorted, beside one that goes first up to now or where none does. Who is shorter without having waited goes before that
+    /// one at once.
+    fn key(&self, is_led: bool) -> f64 {
+        let shortens = 1.0 + self.waited_seconds.max(0.0) / WAIT_SECONDS;
+        let shortens = if is_led && !self.leads { (shortens / HEAD_START).max(1.0) } else { shortens };
+        self.remaining().seconds / shortens
     }
 }
 
 /// Each job's place, 0 for the first; the earlier in the list among equals.
 pub(crate) fn places(jobs: &[Job]) -> Vec<usize> {
-    let mut order: Vec<(f64, usize)> = jobs.iter().map(Job::key).zip(0..).collect();
+    let is_led = jobs.iter().any(|job| job.leads);
+    let mut order: Vec<(f64, usize)> = jobs.iter().map(|job| job.key(is_led)).zip(0..).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut places = vec![0; jobs.len()];
     order.iter().enumerate().for_each(|(place, (_, job))| places[*job] = place);
@@ -211,6 +220,12 @@ mod tests {
 
     /// Completion times of jobs that share a disk, each from when it came: by places, or in equal parts.
     fn completions(sizes: &[(f64, f64)], known: impl Fn(usize, f64) -> Job, shortest_first: bool) -> Vec<f64> {
+        played(sizes, known, shortest_first).0
+    }
+
+    /// The same, and how often another job went first than before.
+    fn played(sizes: &[(f64, f64)], known: impl Fn(usize, f64) -> Job, shortest_first: bool) -> (Vec<f64>, usize) {
+        let (mut leader, mut changes) = (None, 0);
         let mut left: Vec<f64> = sizes.iter().map(|(_, size)| *size).collect();
         let mut done = vec![0.0; sizes.len()];
         let mut waited = vec![Nanos::ZERO; sizes.len()];
@@ -223,7 +238,7 @@ mod tests {
                 .fold(f64::INFINITY, f64::min);
             if present.is_empty() {
                 if next.is_infinite() {
-                    return done;
+                    return (done, changes);
                 }
                 now = next;
                 continue;
@@ -232,10 +247,14 @@ mod tests {
                 .iter()
                 .map(|job| {
                     let known = known(*job, sizes[*job].1 - left[*job]);
-                    Job { age_seconds: now - sizes[*job].0, waited_seconds: waited[*job].as_secs_f64(), ..known }
+                    let (age_seconds, waited_seconds) = (now - sizes[*job].0, waited[*job].as_secs_f64());
+                    Job { age_seconds, waited_seconds, leads: leader == Some(*job), ..known }
                 })
                 .collect();
             let places = places(&jobs);
+            let first = present.iter().zip(&places).find(|(_, place)| **place == 0).map(|(job, _)| *job);
+            changes += usize::from(leader.is_some() && leader != first);
+            leader = first;
             let ahead = ahead(&jobs, &places, 1.0);
             let parts = if shortest_first { parts(&jobs, &places, ahead, true) } else { vec![1.0; jobs.len()] };
             let rate = |index: usize| parts[index] * RATE / present.len() as f64;
@@ -277,6 +296,7 @@ mod tests {
             age_seconds: 0.0,
             waited_seconds: 0.0,
             rests: false,
+            leads: false,
         };
         let said = |job: Job| {
             let Remaining { seconds, basis, certainty } = job.remaining();
@@ -381,16 +401,18 @@ mod tests {
     fn slices_beside_ever_new_ones(ages: bool) -> usize {
         let sizes = [2_000.0 * RATE, 300.0 * RATE];
         let (mut attained, mut since, mut waited) = ([0.0; 2], [0; 2], [Nanos::ZERO; 2]);
-        let mut slices = 0;
+        let (mut slices, mut leader) = (0, None);
         while attained[0] < sizes[0] {
             let jobs = [0, 1].map(|job| Job {
                 age_seconds: (slices - since[job]) as f64,
                 waited_seconds: if ages { waited[job].as_secs_f64() } else { 0.0 },
+                leads: leader == Some(job),
                 ..declared(sizes[job], attained[job])
             });
             let places = places(&jobs);
             let ahead = ahead(&jobs, &places, 1.0);
             let parts = parts(&jobs, &places, ahead, true);
+            leader = places.iter().position(|place| *place == 0);
             slices += 1;
             for job in 0..2 {
                 attained[job] += parts[job] * RATE / 2.0;
@@ -401,6 +423,29 @@ mod tests {
             }
         }
         slices
+    }
+
+    #[test]
+    fn long_jobs_go_one_after_the_other_and_not_in_turns() {
+        let hours = [3_600.0, 7_200.0, 10_800.0];
+        for (seconds, most_changes) in [(&[1_900.0, 2_000.0][..], 2), (&[3_000.0, 3_600.0], 2), (&hours, 6)] {
+            let sizes: Vec<f64> = seconds.iter().map(|seconds| seconds * RATE).collect();
+            let known = |job: usize, attained| declared(sizes[job], attained);
+            let (ours, changes) = played(&batch(&sizes), known, true);
+            let fair = completions(&batch(&sizes), known, false);
+            assert!(mean(&ours) <= 0.8 * mean(&fair), "{seconds:?}: {} {}", mean(&ours), mean(&fair));
+            assert!(changes <= most_changes, "{seconds:?}: {changes}");
+        }
+    }
+
+    #[test]
+    fn a_shorter_job_that_comes_later_goes_first_at_once_though_another_does() {
+        let first = Job { leads: true, ..declared(1_000.0 * RATE, 0.0) };
+        assert_eq!(places(&[first, declared(900.0 * RATE, 0.0)]), [1, 0]);
+        let waited = |waited_seconds| Job { waited_seconds, ..declared(1_100.0 * RATE, 0.0) };
+        assert_eq!(places(&[first, waited(600.0)]), [0, 1], "its wait counts for half");
+        assert_eq!(places(&[first, waited(900.0)]), [1, 0]);
+        assert_eq!(places(&[Job { leads: false, ..first }, waited(600.0)]), [1, 0], "nobody goes first up to now");
     }
 
     #[test]

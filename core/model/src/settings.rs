@@ -72,8 +72,8 @@ pub struct MakespanSettings {
     /// Explanations name who pays for whom. In recordings of earlier versions not.
     #[serde(default)]
     pub payers_are_named: bool,
-    /// A job comes the sooner the longer it has waited since it last went first, however old it is. In recordings of earlier versions its age
-    /// counts.
+    /// A job comes the sooner the longer it has waited, less how long it went first since, however old it is, and not in turns with the one
+    /// that goes first. In recordings of earlier versions its age counts.
     #[serde(default)]
     pub waiting_ages: bool,
 }

@@ -222,8 +222,13 @@ impl Tenant {
     /// Whose it is: the operator's group's, the login user's, that of what was delegated, or its cgroup's own. As [`Self::history_key`], but the
     /// same after a restart and a reboot, and one for all login sessions of a user: nobody has another by making or renaming groups.
     pub fn owner(&self) -> String {
-        let path = &self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).path;
-        self.group.as_ref().map_or_else(|| format!("cgroup:{}", of_user(path)), |group| format!("group:{group}"))
+        self.group.as_ref().map_or_else(|| format!("cgroup:{}", self.maker()), |group| format!("group:{group}"))
+    }
+
+    /// The group of whoever runs what is in it: the login user's, what was delegated, or its own. As [`Self::owner`], but whatever group the
+    /// operator counts it to: others of that group answer for nothing that its processes do.
+    pub fn maker(&self) -> &str {
+        of_user(&self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).path)
     }
 
     /// What it is by its group alone, which whoever starts a process does not choose.
@@ -324,6 +329,7 @@ mod tests {
             assert_eq!(tenant(path, None).owner(), format!("cgroup:{path}"));
         }
         assert_eq!(tenant("pods/a", Some("pods")).owner(), "cgroup:pods");
-        assert_eq!(Tenant { group: Some("web".to_owned()), ..tenant(user, None) }.owner(), "group:web");
+        let grouped = Tenant { group: Some("web".to_owned()), ..tenant(&format!("{user}/session-3.scope"), None) };
+        assert_eq!((grouped.owner().as_str(), grouped.maker()), ("group:web", user));
     }
 }

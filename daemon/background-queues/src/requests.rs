@@ -66,7 +66,9 @@ impl Queues {
         let device = disk_of(&self.roots, &mounts(&self.roots)?, kind, &work.path)?;
         if !is_watched(device) {
             let path = &row.path;
-            return Err(format!("{path} is on the disk {device}, which Minerva does not watch (daemon.devices_only)"));
+            return Err(format!(
+                "{path} is on the disk {device}, which Minerva does not watch: `daemon.devices_only` leaves it out, or it came just now, then try again"
+            ));
         }
         self.last_id = row.id;
         Ok((row, device))

@@ -78,7 +78,7 @@ pub use processors::{ProcessorsLeft, put_processors_back};
 pub use run::WorkerProgram;
 pub use settings::Settings;
 pub use spec::{Found, Kind, Spec, USED_PERCENT_MAX_DEFAULT};
-pub use stop_all::{Stopping, stop_all};
+pub use stop_all::{Stopping, put_arrays_back_and_stop_all, stop_all};
 pub use target::DeleteError;
 pub use told::{Say, Told};
 pub use work::work;

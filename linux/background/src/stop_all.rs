@@ -3,7 +3,7 @@
 
 use crate::directories::read;
 use crate::error::WorkError;
-use crate::left_behind::ArrayLeft;
+use crate::left_behind::{ArrayLeft, put_arrays_back};
 use crate::run::Run;
 use crate::spec::Spec;
 use crate::worker::Assignment;
@@ -23,9 +23,26 @@ pub struct Stopping {
     deadline: Instant,
 }
 
-/// Stops the work of a daemon that is gone, so that none goes on without anybody who looks for others: for the guard, and whoever puts back
-/// what it did, except on arrays whose speeds were put back just now. This waits for nothing.
-pub fn stop_all(runtime_dir: &Path, sys: &Path, put_back: &[ArrayLeft]) -> Stopping {
+/// Stops the work of a daemon that is gone, so that none goes on without anybody who looks for others: for its guard. This waits for nothing.
+pub fn stop_all(runtime_dir: &Path, sys: &Path) -> Stopping {
+    stop_all_but(runtime_dir, sys, &[])
+}
+
+/// The same for who puts back what the daemon did, with the arrays whose speeds that were. A check is ended.
+pub fn put_arrays_back_and_stop_all(runtime_dir: &Path, sys: &Path) -> (Vec<ArrayLeft>, Stopping) {
+    // First, for stopping puts speeds back too, and then nobody would be told.
+    let mut arrays = put_arrays_back(runtime_dir, sys);
+    let stopping = stop_all_but(runtime_dir, sys, &arrays);
+    // A check that was not slowed is slowed by that, as the next daemon would have it.
+    let slowed = put_arrays_back(runtime_dir, sys);
+    let is_new = |array: &ArrayLeft| arrays.iter().all(|known| known.path != array.path);
+    let slowed: Vec<ArrayLeft> = slowed.into_iter().filter(is_new).collect();
+    arrays.extend(slowed);
+    (arrays, stopping)
+}
+
+/// Except on arrays whose speeds were put back just now.
+fn stop_all_but(runtime_dir: &Path, sys: &Path, put_back: &[ArrayLeft]) -> Stopping {
     let queues = fs::read_dir(runtime_dir.join("background")).into_iter().flatten().flatten();
     let assignments = queues.filter_map(|queue| read::<Assignment>(&queue.path().join("spec")));
     let is_put_back = |spec: &Spec| spec.kind.is_of_array() && put_back.iter().any(|array| array.path == spec.path);

@@ -11,7 +11,7 @@
 //! | `free_space` | how much is free on their file systems? |
 //! | `mounts` | what does the controller see of each file system? |
 //! | `counters`, `disk_stats`, `processes`, `open_files` | what did everyone transfer and use? |
-//! | `aside`, `process_asker`, `process_files` | what does a process use that may never answer? |
+//! | `aside`, `process_asker`, `process_files`, `silences` | what does a process use that may never answer? |
 //! | `machines` | which process is the virtual machine of a number on vsock? |
 //! | `peer` | who connected to a socket? |
 //! | `descriptors`, `parents`, `remainder` | which counter files stay open, and which need not be read? |
@@ -56,6 +56,7 @@ mod read;
 mod remainder;
 mod roots;
 mod rules;
+mod silences;
 mod skips;
 pub mod socket_path;
 mod stack;

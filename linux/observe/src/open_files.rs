@@ -18,6 +18,9 @@ const FILES_A_SLICE: u64 = 256;
 const COUNTED_MAX: u64 = 16_384;
 /// A process that came too late in so many slices is looked at all the same: others that use the disk come first in each.
 const WAITS_MAX: u32 = 8;
+/// Open files looked at in one slice of such processes, and of tenants that begin: a tenant may have hundreds of processes with hundreds of
+/// files each, and all at once take longer than a round waits.
+const URGENT_FILES_A_SLICE: u64 = 1024;
 /// Of a process that has as many files open as before, sizes grow, and one may be another by now.
 const LOOKS_EVERY: u32 = 4;
 
@@ -42,6 +45,8 @@ pub(crate) struct FileTurns {
     turn: u64,
     /// Files that may yet be looked at in this slice.
     left: u64,
+    /// The same, of those that are urgent.
+    urgent_left: u64,
     /// Somebody has to wait for another slice of this turn.
     is_unfinished: bool,
     /// Processes that were looked at: those that come at once do not pass the same turns.
@@ -53,15 +58,18 @@ impl FileTurns {
     pub(crate) fn begin_slice(&mut self) {
         self.turn += u64::from(!std::mem::take(&mut self.is_unfinished));
         self.left = FILES_A_SLICE;
+        self.urgent_left = URGENT_FILES_A_SLICE;
     }
 
     /// The open files of a process that were `before` what they are in `folder`. That of a tenant that begins is looked at although it had
     /// its turn: what it has open now is what it will read.
     pub(crate) fn look(&mut self, folder: &Path, before: Files, is_beginning: bool) -> Files {
+        let is_beginning = is_beginning && self.urgent_left > 0;
         if before.turn == self.turn && !is_beginning {
             return count_files(folder, before);
         }
-        if self.left == 0 && before.waits < WAITS_MAX {
+        let is_urgent = is_beginning || before.waits >= WAITS_MAX && self.urgent_left > 0;
+        if self.left == 0 && !is_urgent {
             self.is_unfinished = true;
             return count_files(folder, Files { waits: before.waits + 1, ..before });
         }
@@ -71,6 +79,9 @@ impl FileTurns {
         }
         let (files, looked_at) = look_at_files(&directory, counted);
         self.left = self.left.saturating_sub(looked_at);
+        if is_urgent {
+            self.urgent_left = self.urgent_left.saturating_sub(looked_at);
+        }
         let is_first = before.turn == 0;
         self.looked_at = self.looked_at.wrapping_add(u32::from(is_first));
         let rests = if is_first { self.looked_at % LOOKS_EVERY } else { LOOKS_EVERY - 1 };
@@ -141,8 +152,8 @@ fn look_at_files(directory: &OwnedFd, counted: u64) -> (Files, u64) {
 #[cfg(test)]
 mod tests {
     use super::{
-        COUNTED_MAX, FILES_A_PROCESS_MAX, FILES_A_SLICE, FileTurns, Files, count_files, entries_of, look_at_files,
-        open_files_of,
+        COUNTED_MAX, FILES_A_PROCESS_MAX, FILES_A_SLICE, FileTurns, Files, URGENT_FILES_A_SLICE, WAITS_MAX,
+        count_files, entries_of, look_at_files, open_files_of,
     };
     use rustix::fd::OwnedFd;
     use rustix::process::{Resource, getrlimit, setrlimit};
@@ -173,6 +184,24 @@ mod tests {
         assert!(count_files(own, Files::default()).open >= told);
         let listed = entries_of(directory);
         assert!(listed == COUNTED_MAX || (many.len() as u64..COUNTED_MAX).contains(&listed), "{listed}");
+    }
+
+    /// As of a tenant with hundreds of processes that waited long, or begins.
+    #[test]
+    fn a_slice_looks_at_so_many_files_of_those_that_are_urgent_and_no_more() {
+        let files: Vec<std::fs::File> = (0..300).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
+        let own = Path::new("/proc/self");
+        for is_beginning in [false, true] {
+            let mut turns = FileTurns { turn: 7, ..FileTurns::default() };
+            turns.begin_slice();
+            let overdue = Files { waits: WAITS_MAX, ..Files::default() };
+            let looked_at = |turns: &mut FileTurns| turns.look(own, overdue, is_beginning).turn == turns.turn;
+            let looks = (0..512).filter(|_| looked_at(&mut turns)).count() as u64;
+            assert_eq!(looks, URGENT_FILES_A_SLICE / FILES_A_PROCESS_MAX, "beginning: {is_beginning}");
+            turns.begin_slice();
+            assert!(looked_at(&mut turns), "the others have their turn in the next slices");
+        }
+        drop(files);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! given to another process is told by its start time. Open files have turns of their own (`open_files.rs`).
 //!
 //! The processes of a round are chosen first, and then asked for at once (`process_asker.rs`). A round waits for them so long and no longer:
-//! one that does not answer costs its owner's tenants that anybody looks at them, until it does, and those after it this round.
+//! one that does not answer costs the tenants of whoever runs it that anybody looks at them, until it does, and those after it this round.
 
 use crate::guests::{guest_in, may_be_guest};
 use crate::parse::parse_pressure;
@@ -50,7 +50,6 @@ pub(crate) struct Processes {
     /// Tenants that began and have gone on since, and were not looked at yet.
     begun: BTreeSet<TenantId>,
     guest_turns: [TenantId; 2],
-    rounds: u64,
     asker: ProcessAsker,
     request: Request,
     answers: Vec<Answer>,
@@ -92,7 +91,6 @@ impl Processes {
             moved: BTreeMap::new(),
             begun: BTreeSet::new(),
             guest_turns: [TenantId(0); 2],
-            rounds: 0,
             asker: ProcessAsker::new(Procfs::new(proc)),
             request: Request::default(),
             answers: Vec::new(),
@@ -141,17 +139,16 @@ impl Processes {
         reader: &mut Reader,
         skips: &mut Skips,
     ) -> Round {
-        self.totals.retain(|id, _| tenants.contains_key(id));
-        self.asker.begin_round();
-        self.request.file_turns.begin_slice();
-        self.rounds += 1;
-        self.request.round = self.rounds;
-        self.note_moved(tenants, active);
+        self.begin_round(tenants, active, skips);
         let mut round = Round::default();
         let (mut done, mut used) = (BTreeSet::new(), 0);
-        let mut look = |this: &mut Self, id: TenantId| {
-            let Some(known) = tenants.get(&id).filter(|_| done.insert(id)) else { return 0 };
-            if this.asker.is_waiting_for(|| known.tenant.history_key()) {
+        let mut look = |this: &mut Self, id: TenantId, last: Option<&mut Vec<TenantId>>| {
+            let Some(known) = tenants.get(&id).filter(|_| last.is_none() || done.insert(id)) else { return 0 };
+            if this.asker.is_left_out(known.tenant.maker()) {
+                return 0;
+            }
+            if let Some(last) = last.filter(|_| this.asker.is_last(known.tenant.maker())) {
+                last.push(id);
                 return 0;
             }
             // Also of one that is reached in another turn, as too many begin.
@@ -160,7 +157,7 @@ impl Processes {
         };
         let (recent, at_rest): (BTreeSet<TenantId>, BTreeSet<TenantId>) =
             tenants.keys().copied().partition(|id| self.moved.contains_key(id));
-        let begun = self.begun.clone();
+        let (begun, mut last) = (self.begun.clone(), Vec::new());
         let (half, whole) = (PROCESSES_A_SLICE / 2, PROCESSES_A_SLICE);
         let queues = [(&begun, half), (active, half), (&recent, whole), (&at_rest, whole)];
         for (queue, (members, budget)) in queues.into_iter().enumerate() {
@@ -170,10 +167,13 @@ impl Processes {
                     break;
                 }
                 self.turns[queue] = id;
-                used += look(self, id);
+                used += look(self, id, Some(&mut last));
             }
             // Who exceeds it takes nothing from the next ones.
             used = used.min(budget);
+        }
+        for id in last {
+            used += if used < whole { look(self, id, None) } else { 0 };
         }
         self.ask(tenants, &mut round, reader, skips);
         round.usage.sort_by_key(|row| row.tenant);
@@ -181,9 +181,17 @@ impl Processes {
         round
     }
 
+    fn begin_round(&mut self, tenants: &BTreeMap<TenantId, Known>, active: &BTreeSet<TenantId>, skips: &mut Skips) {
+        self.totals.retain(|id, _| tenants.contains_key(id));
+        self.asker.begin_round(skips);
+        self.request.file_turns.begin_slice();
+        self.request.round += 1;
+        self.note_moved(tenants, active);
+    }
+
     /// Notes who moved in this round, and who of them begins.
     fn note_moved(&mut self, tenants: &BTreeMap<TenantId, Known>, active: &BTreeSet<TenantId>) {
-        let round = self.rounds;
+        let round = self.request.round;
         self.begun.retain(|id| active.contains(id));
         for id in active {
             if self.moved.insert(*id, round).is_none_or(|last| last + 1 < round) {
@@ -238,12 +246,12 @@ impl Processes {
                 round.usage.push(self.add_up(chosen.tenant, own, reader, skips));
             } else {
                 own.for_each(drop);
-                if outcome == Outcome::Silent
+                if matches!(outcome, Outcome::Silent | Outcome::UnderWay)
                     && first <= answered
                     && let Some(known) = tenants.get(&chosen.tenant)
                 {
                     let pid = pids.next().unwrap_or_default();
-                    self.asker.waits_for(&known.tenant, pid, skips);
+                    self.asker.suspect(&known.tenant, pid);
                 } else if chosen.is_beginning {
                     // It is looked at first in the next round.
                     self.begun.insert(chosen.tenant);
@@ -253,10 +261,7 @@ impl Processes {
         }
         drop(given);
         self.answers = answers;
-        if outcome == Outcome::Nobody {
-            let why = "too many processes do not answer, so that none is looked at until one does";
-            skips.note("what processes use", 1, || why.to_owned());
-        }
+        self.asker.tell(&outcome, skips);
     }
 
     /// What a tenant uses, by what each of its processes answered.

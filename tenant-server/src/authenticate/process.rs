@@ -120,15 +120,25 @@ impl LiveProcess {
 }
 
 impl Process {
-    /// The same process, with a descriptor that stands for it; nothing when it has ended. Waits for a bounded time: one that does
-    /// not say when it started is taken for the same, as it has the number, and who lets others wait is not to lose what it set.
-    pub fn again(self, roots: &Roots, threads: &AsideThreads) -> Option<ProcessHandle> {
-        let (live, _) = LiveProcess::of_number(self.pid, roots).ok()?;
+    /// The same process, with a descriptor that stands for it; nothing when it has ended. Waits for a bounded time: one of which nobody says
+    /// when it started is taken for the same if it is in the tenant's cgroup, as who lets others wait is not to lose what it set. Elsewhere it
+    /// is another one, that has the number by now.
+    pub fn again(self, tenant_path: &str, roots: &Roots, threads: &AsideThreads) -> Option<ProcessHandle> {
+        let (live, cgroup) = LiveProcess::of_number(self.pid, roots).ok()?;
         let place = roots.clone();
-        let start_ticks = threads.within(PATIENCE, move || place.start_ticks_of(self.pid));
-        let bound = live.started(start_ticks.unwrap_or(Some(self.start_ticks))).ok()?;
+        let start_ticks = match threads.within(PATIENCE, move || place.start_ticks_of(self.pid)) {
+            Some(start_ticks) => start_ticks,
+            None => is_within(&cgroup, tenant_path).then_some(self.start_ticks),
+        };
+        let bound = live.started(start_ticks).ok()?;
         (bound.process == self).then_some(bound)
     }
+}
+
+/// Whether a cgroup is a tenant's, or one in it.
+fn is_within(cgroup: &str, tenant_path: &str) -> bool {
+    let rest = cgroup.trim_matches('/').strip_prefix(tenant_path.trim_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// A descriptor that stands for the process that connected, from what the kernel said of `SO_PEERPIDFD`.
@@ -157,7 +167,7 @@ fn has_ended(process: &impl AsFd) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{AuthenticationError, LiveProcess, Process, open, peer_descriptor};
+    use super::{AuthenticationError, LiveProcess, Process, is_within, open, peer_descriptor};
     use crate::tests::OneGroup;
     use minerva_linux_observe::{AsideThreads, Roots};
     use nix::errno::Errno;
@@ -206,8 +216,15 @@ mod tests {
         let pid = std::process::id();
         let start_ticks = host.start_ticks_of(pid).expect("it lives");
         let threads = AsideThreads::new(1);
-        let again = |start_ticks| Process { pid, start_ticks }.again(&host, &threads).map(|bound| bound.process);
+        let again = |start_ticks| Process { pid, start_ticks }.again("p", &host, &threads).map(|bound| bound.process);
         assert_eq!(again(start_ticks), Some(Process { pid, start_ticks }));
         assert_eq!(again(start_ticks + 1), None);
+        // Nobody can say when it started: it is the one that it was if it is where the tenant is.
+        let nobody = AsideThreads::new(0);
+        for (tenant_path, is_same) in [("p", true), ("p/q", false), ("other", false), ("pp", false)] {
+            let bound = Process { pid, start_ticks }.again(tenant_path, &host, &nobody);
+            assert_eq!(bound.is_some(), is_same, "{tenant_path}");
+        }
+        assert!(is_within("/p/q", "p"));
     }
 }

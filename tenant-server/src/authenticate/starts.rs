@@ -1,5 +1,5 @@
 //! When processes started, for levels that are bound to one. A process can let whoever asks that wait for ever, so that threads of their own
-//! ask, a tenant waits so long for its answer, and those that do not come back count for the tenant's account until they do.
+//! ask, a tenant waits so long for its answer, and those that do not come back count for whoever runs the tenant's processes until they do.
 
 use crate::authenticate::process::{LiveProcess, ProcessHandle};
 use crate::status::Denial;
@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 
 /// A process that is not held up takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Threads that ask for one account.
-const THREADS_PER_ACCOUNT: usize = 4;
+/// Threads that ask for one maker's processes.
+const THREADS_PER_MAKER: usize = 4;
 /// And for all.
 const THREADS_MAX: usize = 64;
 
-/// By account, the threads that ask for it.
+/// By maker ([`minerva_model::Tenant::maker`]), the threads that ask for it.
 type Counts = Arc<Mutex<BTreeMap<String, usize>>>;
 
 /// See the file's documentation.
@@ -34,14 +34,9 @@ impl Default for Starts {
 
 impl Starts {
     /// The process with the moment of its start.
-    pub(crate) async fn bind(
-        &self,
-        account: &str,
-        process: LiveProcess,
-        roots: &Roots,
-    ) -> Result<ProcessHandle, Denial> {
+    pub(crate) async fn bind(&self, maker: &str, process: LiveProcess, roots: &Roots) -> Result<ProcessHandle, Denial> {
         let pid = process.pid;
-        let Some(slot) = Slot::take(&self.counts, account) else { return Err(Denial::held_up(pid)) };
+        let Some(slot) = Slot::take(&self.counts, maker) else { return Err(Denial::held_up(pid)) };
         let (tell, told) = oneshot::channel();
         let roots = roots.clone();
         let look = move || {
@@ -58,32 +53,32 @@ impl Starts {
     }
 }
 
-/// One thread of an account's.
+/// One thread of a maker's.
 #[derive(Debug)]
 struct Slot {
     counts: Counts,
-    account: String,
+    maker: String,
 }
 
 impl Slot {
-    fn take(counts: &Counts, account: &str) -> Option<Self> {
-        let mut by_account = counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = by_account.entry(account.to_owned()).or_default();
-        if *count >= THREADS_PER_ACCOUNT {
+    fn take(counts: &Counts, maker: &str) -> Option<Self> {
+        let mut by_maker = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = by_maker.entry(maker.to_owned()).or_default();
+        if *count >= THREADS_PER_MAKER {
             return None;
         }
         *count += 1;
-        Some(Self { counts: Arc::clone(counts), account: account.to_owned() })
+        Some(Self { counts: Arc::clone(counts), maker: maker.to_owned() })
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut by_account = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = by_account.get_mut(&self.account) {
+        let mut by_maker = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = by_maker.get_mut(&self.maker) {
             *count -= 1;
             if *count == 0 {
-                by_account.remove(&self.account);
+                by_maker.remove(&self.maker);
             }
         }
     }

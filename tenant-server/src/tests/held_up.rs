@@ -72,11 +72,28 @@ fn a_level_stays_bound_to_a_process_that_does_not_say_when_it_started() {
     let process = Process { pid: std::process::id(), start_ticks: 0 };
     let threads = AsideThreads::new(2);
     for _ in 0..4 {
-        assert_eq!(process.again(&roots, &threads).map(|bound| bound.process), Some(process));
+        assert_eq!(process.again("p", &roots, &threads).map(|bound| bound.process), Some(process));
     }
+    assert!(process.again("other", &roots, &threads).is_none(), "it may be another one of that number");
     victim.release();
     // It started at another time.
-    play(until("it says so", || process.again(&roots, &threads).is_none()));
+    play(until("it says so", || process.again("p", &roots, &threads).is_none()));
+}
+
+/// Whatever groups the operator counts them to, and however many login sessions there are.
+#[test]
+fn processes_that_hang_count_for_the_user_and_for_nobody_else_of_the_operators_group() {
+    let directory = crate::directory::Directory::default();
+    let maker = |path: &str, group: Option<&str>| {
+        let group = group.map(str::to_owned);
+        directory.enter(&minerva_model::Tenant { group, ..tenant(7, path, Role::Participant) });
+        directory.of_cgroup(path).expect("it is listed").maker
+    };
+    let user = "user.slice/user-1000.slice";
+    for session in ["session-3.scope", "session-4.scope"] {
+        assert_eq!(maker(&format!("{user}/{session}"), None), user);
+    }
+    assert_ne!(maker("machine.slice/a.scope", Some("vms")), maker("machine.slice/b.scope", Some("vms")));
 }
 
 async fn bind(mut client: Client) -> Result<tonic::Response<v1::SetLevelResponse>, tonic::Status> {

@@ -146,7 +146,7 @@ impl Driver {
         let before = claimed.clone();
         let roots = self.watch.observer.roots();
         let binding = &self.parts.binding;
-        let bind = |process: Process| process.again(roots, binding);
+        let bind = |process: Process| process.again(&tenant.cgroup.path, roots, binding);
         match self.parts.claims.get_mut(&tenant.id) {
             None => {
                 let claims = Claims::recalled(PersistentClaim::recalled(claimed, bind));

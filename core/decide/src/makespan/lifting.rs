@@ -78,6 +78,11 @@ impl Lifting {
         }
     }
 
+    /// It went first when anybody last did.
+    pub(super) fn went_first(&self, job: TenantId) -> bool {
+        self.first.is_some_and(|(first, _)| first == job)
+    }
+
     fn is_lifted(&self) -> bool {
         self.slack >= SLICES.saturating_mul(1 << self.in_vain.min(16)).min(SLICES_MAX)
     }

@@ -30,7 +30,16 @@ impl Rule {
             age_seconds: now.since(running.since).as_secs_f64(),
             waited_seconds: self.waited(running, now).as_secs_f64(),
             rests: running.last_used < now && now.since(running.last_used) > self.turn_comes_within(device, tenant),
+            // That stands once it is known who went first in the slice.
+            leads: false,
         }
+    }
+
+    /// The jobs as they are put in order. Who goes first stays so while nobody is held back to try whether the disk is short.
+    pub(super) fn led(&self, device: DeviceId, present: &[(TenantId, Job)]) -> Vec<Job> {
+        let lifting = self.lifting.get(&device).filter(|_| self.settings.waiting_ages);
+        let leads = |tenant| lifting.is_some_and(|lifting| lifting.went_first(tenant));
+        present.iter().map(|(tenant, job)| Job { leads: leads(*tenant), ..*job }).collect()
     }
 
     /// What makes a job come sooner: how long it was held back, and not how old it is.

@@ -155,6 +155,10 @@ impl Run {
             // The kernel goes on with it also without a worker.
             Kind::MdCheck => self.stop_with(sys),
             _ if self.is_alive => self.stop_with(sys),
+            // A worker may still come, of a service that was asked for.
+            _ if self.spec.hold() != BackgroundHold::Cap && self.freezer.is_set() == Some(false) => {
+                self.freezer.set(true)
+            }
             _ => Ok(()),
         };
         let outcomes = [stopped, processors::free(&self.place)];

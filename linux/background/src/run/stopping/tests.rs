@@ -7,7 +7,7 @@ use crate::md::Array;
 use crate::run::Run;
 use crate::run::tests::{slowable, speeds};
 use crate::spec::Kind;
-use crate::stop_all::{Stopping, stop_all};
+use crate::stop_all::{Stopping, put_arrays_back_and_stop_all, stop_all};
 use crate::worker::{Assignment, Worker};
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -96,7 +96,7 @@ fn work_that_cannot_be_stopped_is_told_by_name() {
     let root = tempfile::tempdir().unwrap();
     let (_, _lives, state) = living(root.path(), Kind::Delete, root.path());
     fs::remove_dir(state.parent().unwrap()).unwrap();
-    let failed = in_full(&stop_all(&root.path().join("run"), root.path(), &[]).wait());
+    let failed = in_full(&stop_all(&root.path().join("run"), root.path()).wait());
     assert!(failed.len() == 1 && failed[0].starts_with("test: failed to write"), "{failed:?}");
     assert!(failed[0].contains("freezer.state"), "{failed:?}");
     // On no btrfs, the kernel refuses it.
@@ -105,7 +105,7 @@ fn work_that_cannot_be_stopped_is_told_by_name() {
     let (group, freeze) = (state.parent().unwrap(), state.with_file_name("cgroup.freeze"));
     fs::write(&freeze, "0").unwrap();
     fs::write(group.join("cgroup.events"), "populated 1\nfrozen 0\n").unwrap();
-    let failed = in_full(&stop_all(&root.path().join("run"), root.path(), &[]).wait());
+    let failed = in_full(&stop_all(&root.path().join("run"), root.path()).wait());
     assert!(failed.len() == 1 && failed[0].starts_with("test: failed to cancel the scrub of"), "{failed:?}");
     assert_eq!(fs::read_to_string(freeze).unwrap(), "1", "and all the same it begins no more");
 }
@@ -121,10 +121,35 @@ fn a_resync_goes_at_its_own_speeds_when_its_daemon_is_gone() {
             replace(&run.place.runtime.join("speeds"), &array.speeds().unwrap(), true).unwrap();
             array.stop().unwrap();
         }
-        let stopping = stop_all(&root.path().join("run"), &sys, &[]);
+        let stopping = stop_all(&root.path().join("run"), &sys);
         let own = if was_slowed { ["1000", "5000"] } else { ["1000 (local)\n", "5000 (local)\n"] };
         assert_eq!(speeds(&knobs), own, "before anything is waited for");
         assert!(!run.place.runtime.join("speeds").exists());
         assert!(stopping.wait().is_empty());
     }
+}
+
+#[test]
+fn a_check_that_ran_in_a_gap_when_its_daemon_went_is_ended_at_the_arrays_own_speeds() {
+    let root = tempfile::tempdir().unwrap();
+    let (sys, node, knobs) = slowable(root.path(), "check\n");
+    let (run, _lives, _) = living(root.path(), Kind::MdCheck, &node);
+    fs::write(run.place.runtime.join("checking"), "{}").unwrap();
+    let (arrays, stopping) = put_arrays_back_and_stop_all(&root.path().join("run"), &sys);
+    assert!(stopping.wait().is_empty());
+    assert_eq!(arrays.iter().map(|array| &array.path).collect::<Vec<_>>(), [&node]);
+    assert_eq!(speeds(&knobs), ["1000", "5000"]);
+    assert!(!run.place.runtime.join("speeds").exists());
+}
+
+/// systemd may still begin a service that was asked for.
+#[test]
+fn a_worker_that_has_not_come_when_the_daemon_ends_is_not_let_run() {
+    let root = tempfile::tempdir().unwrap();
+    let (mut run, lives, state) = living(root.path(), Kind::Delete, root.path());
+    drop(lives);
+    run.is_alive = false;
+    fs::write(&state, "THAWED\n").unwrap();
+    assert!(run.leave(root.path()).is_empty());
+    assert_eq!(fs::read_to_string(state).unwrap(), "FROZEN");
 }
