@@ -89,9 +89,20 @@ mod tests {
     use rustix::io::Errno;
     use rustix::process::{getgid, getuid};
     use std::ffi::OsStr;
+    use std::path::Path;
     use std::sync::Arc;
     use std::thread;
     use std::time::Duration;
+
+    /// A tree in which a file is open twice, and a block of it was written by the first; its node, and both handles.
+    fn written(folder: &Path, options: TreeOptions) -> (Tree, u64, [u64; 2]) {
+        let tree = Tree::open(folder, Arc::new(Account::new(1 << 20, 100)), options, None).unwrap();
+        let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
+        let (shown, one) = tree.create(caller, 1, OsStr::new("file"), 0o600, libc::O_RDWR).unwrap();
+        let two = tree.open(shown.node, libc::O_RDWR).unwrap();
+        tree.write(one.handle, 0, &[1; 4096], WriteOrigin { ends_privileges: false }).unwrap();
+        (tree, shown.node, [one.handle, two.handle])
+    }
 
     #[test]
     fn who_closes_a_file_that_another_syncs_waits_until_it_is_on_the_disk() {
@@ -104,20 +115,16 @@ mod tests {
             descriptors: Arc::new(Descriptors::new(1000, 1)),
             ..TreeOptions::default()
         };
-        let tree = Tree::open(folder.path(), Arc::new(Account::new(1 << 20, 100)), options, None).unwrap();
-        let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
-        let (shown, one) = tree.create(caller, 1, OsStr::new("file"), 0o600, libc::O_RDWR).unwrap();
-        let two = tree.open(shown.node, libc::O_RDWR).unwrap();
-        tree.write(one.handle, 0, &[1; 4096], WriteOrigin { ends_privileges: false }).unwrap();
+        let (tree, _, [one, two]) = written(folder.path(), options);
         // Another tenant has the disk, beside whom the sync waits for its turn.
         assert!(own.enter(Kind::Write, 1).is_none());
         let busy = other.enter(Kind::Write, 1).unwrap();
         thread::scope(|scope| {
-            let syncing = scope.spawn(|| tree.sync(one.handle, false));
+            let syncing = scope.spawn(|| tree.sync(one, false));
             while queue.queued() == 0 {
                 thread::yield_now();
             }
-            let closing = scope.spawn(|| tree.flush(two.handle));
+            let closing = scope.spawn(|| tree.flush(two));
             thread::sleep(Duration::from_millis(200));
             assert!(!closing.is_finished(), "what was written is not on the disk yet");
             drop(busy);
@@ -134,15 +141,11 @@ mod tests {
             descriptors: Arc::new(Descriptors::new(1000, 1)),
             ..TreeOptions::default()
         };
-        let tree = Tree::open(folder.path(), Arc::new(Account::new(1 << 20, 100)), options, None).unwrap();
-        let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
-        let (shown, one) = tree.create(caller, 1, OsStr::new("file"), 0o600, libc::O_RDWR).unwrap();
-        let two = tree.open(shown.node, libc::O_RDWR).unwrap();
-        tree.write(one.handle, 0, &[1; 4096], WriteOrigin { ends_privileges: false }).unwrap();
-        tree.sync(two.handle, false).unwrap();
+        let (tree, node, [one, two]) = written(folder.path(), options);
+        tree.sync(two, false).unwrap();
         // Sent on beside that sync, which was not told.
-        tree.node(shown.node).unwrap().lock().failures.note(Errno::IO);
-        assert_eq!([one.handle, two.handle].map(|handle| tree.flush(handle)), [Err(Errno::IO); 2]);
-        assert_eq!([one.handle, two.handle].map(|handle| tree.flush(handle)), [Ok(()); 2]);
+        tree.node(node).unwrap().lock().failures.note(Errno::IO);
+        assert_eq!([one, two].map(|handle| tree.flush(handle)), [Err(Errno::IO); 2]);
+        assert_eq!([one, two].map(|handle| tree.flush(handle)), [Ok(()); 2]);
     }
 }
