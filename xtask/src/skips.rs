@@ -32,6 +32,7 @@ const ALLOWED: &[(&str, &str)] = &[
         "on v1 the kernel forgets what removed groups did",
         "the guest of the daemon's tests has cgroup v2 and runs the same test",
     ),
+    ("needs Linux 6.12, which gives ordinary threads slices of their own", "earlier kernels have nothing to ask for"),
     ("needs CAP_SYS_RESOURCE", "root of a container may lack it, and what is given up there cannot be seen"),
     ("takes a minute; `cargo xtask figures cache-posix` runs it", "a short test does the same with SQLite"),
     (ADVISORIES_SKIPPED, "not every machine reaches the database"),

@@ -17,6 +17,7 @@ use crate::reload::{self, Reloader};
 use crate::settings::{Settings, load};
 use crate::spiller;
 use crate::tenant::{Shared, Tenant, Tenants};
+use crate::time_slice;
 use anyhow::Context;
 use minerva_cachefs::DiskQueue;
 use minerva_config::{FsConfig, SecondAccount};
@@ -68,6 +69,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
         queue: config.stable.is_scheduled.then(|| DiskQueue::new(config.stable.depth)),
     };
     flusher::tell_kernel();
+    time_slice::shorten();
     let lock = PoolLock::take(&config)?;
     let scrapes = metrics::listen(&config.server.metrics)?;
     let is_guest = config.server.is_guest;

@@ -95,6 +95,30 @@ fn may_use_resources() -> bool {
     u64::from_str_radix(capabilities.trim(), 16).unwrap() & SYS_RESOURCE != 0
 }
 
+/// Its threads in `/proc`, but for the one that listens for signals: it starts first, and serves nobody.
+fn serving_threads(service: &Service) -> Vec<PathBuf> {
+    let threads = fs::read_dir(format!("/proc/{}/task", service.0.id())).unwrap();
+    let threads = threads.map(|thread| thread.unwrap().path());
+    threads.filter(|thread| fs::read_to_string(thread.join("comm")).unwrap().trim() != "signals").collect()
+}
+
+#[test]
+fn every_thread_has_a_short_time_slice() {
+    let place = PoolFolder::new("");
+    let service = place.serve();
+    let threads = serving_threads(&service);
+    assert!(threads.len() > 4, "{threads:?}");
+    for thread in threads {
+        // The kernel tells it where it was built with CONFIG_SCHED_DEBUG.
+        let told = fs::read_to_string(thread.join("sched")).unwrap_or_default();
+        let Some(slice) = told.lines().find(|line| line.starts_with("se.slice")) else {
+            println!("skipped: needs Linux 6.12, which gives ordinary threads slices of their own");
+            return;
+        };
+        assert_eq!(slice.split(':').nth(1).unwrap().trim(), "100000", "{}", thread.display());
+    }
+}
+
 #[test]
 fn every_thread_may_have_memory_while_pages_of_the_trees_are_written_and_who_may_not_says_so() {
     const NO_IO: u64 = 0x0008_0000;
@@ -102,15 +126,11 @@ fn every_thread_may_have_memory_while_pages_of_the_trees_are_written_and_who_may
     if may_use_resources() {
         let service = place.serve();
         let mut serving = 0;
-        for thread in fs::read_dir(format!("/proc/{}/task", service.0.id())).unwrap() {
-            let thread = thread.unwrap().path();
+        for thread in serving_threads(&service) {
             let stat = fs::read_to_string(thread.join("stat")).unwrap();
             let flags: u64 = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(6).unwrap().parse().unwrap();
-            // Signals are listened for before, and serve nobody.
-            if fs::read_to_string(thread.join("comm")).unwrap().trim() != "signals" {
-                assert_eq!(flags & NO_IO, NO_IO, "{stat}");
-                serving += 1;
-            }
+            assert_eq!(flags & NO_IO, NO_IO, "{stat}");
+            serving += 1;
         }
         assert!(serving > 4, "{serving} threads");
         let told = said(&place.run(&["doctor"]));
