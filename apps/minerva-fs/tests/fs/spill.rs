@@ -1,6 +1,7 @@
 //! From memory to the disk: who goes first, who stays, and that nobody notices.
 
 use crate::pool_folder::PoolFolder;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime};
@@ -147,7 +148,9 @@ fn a_file_that_a_reader_opened_first_grows_beyond_memory_only_once_the_reader_ha
         return;
     }
     let path = place.temporary().join("file");
-    fs::write(&path, vec![1; 1 << 20]).unwrap();
+    // Made without opening it: the kernel tells of the close of who made it after the program has gone on, and until then the
+    // reader would not be the first.
+    mknodat(CWD, &path, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let reader = File::open(&path).unwrap();
     let writer = OpenOptions::new().write(true).open(&path).unwrap();
     // The kernel reads the file in memory by itself, and wants no other for as long as it is open: so the write is short.
@@ -155,7 +158,7 @@ fn a_file_that_a_reader_opened_first_grows_beyond_memory_only_once_the_reader_ha
     assert!((3 << 20..=4 << 20).contains(&short), "{short} bytes");
     assert_eq!(fs::read(&path).unwrap(), vec![2; short], "what was said to be written is");
     drop((reader, writer));
-    // The kernel tells the service of a close after the program has gone on.
+    // The service is told of the closes later too.
     place.until("the reader's close has reached the service", |_| {
         let writer = OpenOptions::new().write(true).open(&path).unwrap();
         writer.write_all_at(&vec![3; 6 << 20], 0).is_ok()

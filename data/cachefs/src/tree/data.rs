@@ -104,8 +104,6 @@ impl Tree {
         }
         let told = Told::all(&state.failures);
         drop(state);
-        let counted = if is_with_kernel { &self.counters.opened_with_kernel } else { &self.counters.opened_here };
-        counted.fetch_add(1, Ordering::Relaxed);
         let handle = self.add_handle(Handle { node, is_writable, told, directory: None, _held: None });
         Ok(Opened { handle, backing: is_with_kernel.then_some(data), is_writable, kernel_writes })
     }

@@ -79,10 +79,6 @@ pub struct TreeError {
 /// How often what was done.
 #[derive(Debug, Default)]
 pub struct TreeCounters {
-    /// Files opened that the kernel reads by itself.
-    pub opened_with_kernel: AtomicU64,
-    /// Files opened that it asks us for.
-    pub opened_here: AtomicU64,
     /// Bytes read through this process.
     pub bytes_read: AtomicU64,
     /// Bytes written through this process.
