@@ -173,6 +173,12 @@ impl PoolFolder {
         self.tenants().into_iter().find(|tenant| tenant.name == TENANT).unwrap()
     }
 
+    /// Long enough for the service, which looks once a second for what is to leave memory, to have looked: nothing tells that it
+    /// looked and let all of it stay.
+    pub(crate) fn let_it_look(&self) {
+        std::thread::sleep(Duration::from_millis(1500));
+    }
+
     /// Waits until something is so.
     pub(crate) fn until(&self, what: &str, is_so: impl Fn(&TenantStatus) -> bool) {
         self.until_status(what, |tenants| tenants.iter().find(|tenant| tenant.name == TENANT).is_some_and(&is_so));

@@ -196,7 +196,7 @@ fn watermarks_change_and_what_takes_a_restart_is_said() {
     let _service = place.serve();
     fs::write(place.temporary().join("file"), vec![1; 4 << 20]).unwrap();
     // Below the watermark nothing goes to the disk.
-    std::thread::sleep(Duration::from_millis(1500));
+    place.let_it_look();
     assert_eq!(place.status().temporary.spilled_files, 0);
     place.write(
         "temporary = \"8MiB\"",

@@ -131,7 +131,7 @@ fn with_no_room_on_the_disk_files_stay_in_memory() {
     let _service = place.serve();
     fill(&place, 9);
     place.until("it spills what fits", |status| status.temporary.spilled_files == 2);
-    std::thread::sleep(Duration::from_millis(1500));
+    place.let_it_look();
     let status = place.status();
     assert_eq!((status.temporary.spilled_files, status.stable.bytes), (2, 2 << 20));
     for number in 0..9 {
@@ -204,6 +204,7 @@ fn a_file_that_was_only_read_stays_longer_than_one_that_was_not() {
         std::thread::sleep(Duration::from_millis(50));
         fs::read(path(name)).unwrap();
     }
+    // Nor is the last one written in the same step.
     std::thread::sleep(Duration::from_millis(50));
     fs::write(path("last"), data(2, 2 * MIB)).unwrap();
     place.until("one goes", |status| status.temporary.spilled_files > 0);
@@ -218,7 +219,7 @@ fn a_tenant_may_have_watermarks_of_its_own_also_after_a_reload() {
     let place = PoolFolder::new("temporary = \"10MiB\"\nwatermark = 100\nspill_to = 99");
     let _service = place.serve();
     fill(&place, 9);
-    std::thread::sleep(Duration::from_millis(1500));
+    place.let_it_look();
     assert_eq!(place.status().temporary.spilled_files, 0, "beyond what holds of all");
     place.write("temporary = \"10MiB\"\nwatermark = 50\nspill_to = 20", "");
     assert!(place.run(&["reload"]).status.success());
