@@ -3,10 +3,11 @@
 //! What a guest's kernel prints is kept in `src/guest/testdata`, for the tables of `core/actuate`.
 
 use expect_test::expect_file;
-use minerva_lab::guest::{Guest, GuestBuilder, GuestError, GuestOutput};
+use minerva_lab::guest::{Guest, GuestBuilder, GuestError, GuestKernel, GuestOutput};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -39,6 +40,18 @@ fn a_guest_runs_a_script_with_programs_and_files_of_the_host() {
     assert_eq!(lines[..3], ["hello, guest", "2", "cpu io memory pids"], "{output:?}");
     assert!(lines[3].ends_with("0 benchmarks"), "{output:?}");
     assert_eq!((output.stderr.as_str(), output.status), ("complaint\n", 7));
+}
+
+#[test]
+fn debians_kernel_is_unpacked_once_on_the_host() {
+    let kernel = match GuestKernel::obtain(&mut |line| println!("{line}")) {
+        Ok(kernel) => kernel,
+        Err(error) if error.is_missing() => return println!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    };
+    let mut magic = [0; 4];
+    File::open(kernel.image()).and_then(|mut image| image.read_exact(&mut magic)).expect("readable");
+    assert_eq!(&magic, b"\x7fELF", "{}", kernel.image().display());
 }
 
 /// Prints each write, what came of it and how the file reads afterwards.

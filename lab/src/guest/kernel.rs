@@ -4,6 +4,7 @@
 use super::error::GuestError;
 use super::modules::Modules;
 use super::program::run;
+use super::vmlinux;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +25,7 @@ impl GuestKernel {
     pub fn obtain(progress: &mut dyn FnMut(&str)) -> Result<Self, GuestError> {
         let cache = cache_directory();
         let _lock = lock_cache(&cache)?;
-        let package = match newest_package() {
+        let package = match newest_package(&cache) {
             Ok(package) => package,
             // Without an index of packages a kernel that was unpacked before still serves.
             Err(error) => newest_unpacked(&cache).ok_or(error)?,
@@ -38,7 +39,17 @@ impl GuestKernel {
             ));
             unpack(&cache, &directory, &[&package, "busybox-static"], progress)?;
         }
-        Ok(Self { directory, release })
+        let kernel = Self { directory, release };
+        if !kernel.vmlinux().is_file() {
+            let mut is_slow =
+                |why: &str| progress(&format!("guests unpack their kernel, which takes them seconds: {why}"));
+            match vmlinux::extract(&kernel.packed(), &kernel.vmlinux()) {
+                Ok(true) => {}
+                Ok(false) => is_slow("how it is packed or entered is not known here"),
+                Err(error) => is_slow(&error.to_string()),
+            }
+        }
+        Ok(kernel)
     }
 
     /// The kernel's release, as `uname -r` in the guest says.
@@ -46,9 +57,18 @@ impl GuestKernel {
         &self.release
     }
 
-    /// The kernel's image.
+    /// The kernel's image, unpacked if it could be.
     pub fn image(&self) -> PathBuf {
+        Some(self.vmlinux()).filter(|path| path.is_file()).unwrap_or_else(|| self.packed())
+    }
+
+    /// As the package has it.
+    fn packed(&self) -> PathBuf {
         self.directory.join(format!("boot/vmlinuz-{}", self.release))
+    }
+
+    fn vmlinux(&self) -> PathBuf {
+        self.directory.join(format!("boot/vmlinux-{}", self.release))
     }
 
     /// A shell with all its tools in one static program.
@@ -79,14 +99,18 @@ pub(super) fn cache_directory() -> PathBuf {
     base.unwrap_or_else(std::env::temp_dir).join("minerva/guest")
 }
 
-/// What the meta package depends on now.
-fn newest_package() -> Result<String, GuestError> {
+/// What the meta package depends on now. Debian's container images tell apt to keep no cache of its index, and reading all of the
+/// index for each guest takes it more than a second; so one is kept in `cache`, which apt itself makes anew when the index changes.
+fn newest_package(cache: &Path) -> Result<String, GuestError> {
     let missing = |detail: String| GuestError::MissingPackage { package: META_PACKAGE.to_owned(), detail };
-    let text =
-        run(Command::new("apt-cache").args(["depends", META_PACKAGE]), "apt-cache").map_err(|error| match error {
-            GuestError::Program { detail, .. } => missing(detail),
-            other => other,
-        })?;
+    let mut depends = Command::new("apt-cache");
+    for name in ["pkgcache", "srcpkgcache"] {
+        depends.arg("-o").arg(format!("Dir::Cache::{name}={}", cache.join(name).display()));
+    }
+    let text = run(depends.args(["depends", META_PACKAGE]), "apt-cache").map_err(|error| match error {
+        GuestError::Program { detail, .. } => missing(detail),
+        other => other,
+    })?;
     let depends = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
     let mut images = depends.filter(|name| name.starts_with("linux-image-"));
     images.next().map(str::to_owned).ok_or_else(|| missing("it depends on no kernel".to_owned()))

@@ -28,6 +28,7 @@ mod lossy_disk;
 mod machine;
 mod modules;
 mod program;
+mod vmlinux;
 mod vsock;
 
 pub use arguments::HostDisk;
@@ -298,8 +299,8 @@ impl<'a> GuestBuilder<'a> {
     ) -> Result<Command, GuestError> {
         let mut command = Command::new(QEMU);
         command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc"]);
-        command.args(["-accel", "tcg,thread=multi", "-cpu", "max"]);
-        command.args(["-m", &self.memory_mib.to_string(), "-smp", &self.cpus.to_string()]);
+        arguments::add_processors(&mut command, self.cpus);
+        command.args(["-m", &self.memory_mib.to_string()]);
         command.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(place.at("initramfs"));
         // What guards a real machine costs an emulated one a second of boot. A panic ends the guest at once.
         let arguments = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on";
