@@ -16,7 +16,7 @@ mkdir -p /sys/fs/cgroup/t/a /sys/fs/cgroup/t/b
 echo +io > /sys/fs/cgroup/t/cgroup.subtree_control
 for name in a b; do
     setsid sh -c 'echo $$ > /sys/fs/cgroup/t/'$name'/cgroup.procs
-        while :; do dd if=/dev/vda of=/dev/null bs=256k count=4 iflag=direct; sleep 0.3; done' > /dev/null 2>&1 &
+        while :; do dd if=/dev/vda of=/dev/null bs=256k count=4 iflag=direct; sleep 1; done' > /dev/null 2>&1 &
 done
 
 dpkg --install minerva-ctl_*-1_*.deb minervad_*-1_*.deb > /tmp/log 2>&1

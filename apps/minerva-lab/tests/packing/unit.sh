@@ -2,5 +2,11 @@
 uptime_s() { cut -d . -f 1 /proc/uptime; }
 say() { echo "$1: $(echo "$2" | tr '\n' ';')"; echo "$1 after $(uptime_s) s" >&2; }
 # Waits up to five minutes until a command succeeds: other guests may have the processors.
-until_so() { begun_s=$(uptime_s); until "$@" > /dev/null 2>&1 || [ $(($(uptime_s) - begun_s)) -ge 300 ]; do sleep 0.5; done; "$@" > /dev/null 2>&1; }
+until_so() {
+    begun_s=$(uptime_s)
+    until "$@" > /dev/null 2>&1; do
+        [ $(($(uptime_s) - begun_s)) -lt 300 ] || return 1
+        sleep 0.5
+    done
+}
 
