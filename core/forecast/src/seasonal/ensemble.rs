@@ -49,6 +49,11 @@ impl Member {
             Self::ArrivalStates => "states of arrival",
         }
     }
+
+    /// Whether it tells the days of a week apart. Of those who do not, one day is worked out for all.
+    const fn knows_weekdays(self) -> bool {
+        matches!(self, Self::NaiveWeek | Self::DayClusters)
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -243,27 +248,37 @@ impl Seasonal for Ensemble {
             // Nobody has proved anything yet: the first that has a forecast speaks.
             weights = [1e-9, 1e-6, 1.0, 0.0, 0.0, 0.0];
         }
-        let mut one = [0.0; BINS_PER_DAY];
-        let mut known = false;
-        for (chunk, part) in ahead.chunks_mut(BINS_PER_DAY).enumerate() {
-            let from = bin + chunk * BINS_PER_DAY;
-            // Beyond a day only those speak that need no steps in between; the others have settled to a level or a day by then.
-            let (mut sum, one) = (0.0, &mut one[..part.len()]);
-            part.fill(0.0);
-            for (entry, weight) in self.entries.iter().zip(weights).filter(|(_, weight)| *weight > 0.0) {
-                let Some(model) = &entry.model else { continue };
-                if model.forecast(from, one) {
-                    part.iter_mut().zip(one.iter()).for_each(|(to, value)| *to += weight * libm::log1p(*value));
-                    sum += weight;
+        ahead.fill(0.0);
+        let (mut sum, mut know_weekdays, mut logs) = (0.0, false, [0.0; BINS_PER_DAY]);
+        let speaking = Member::ALL.into_iter().zip(&self.entries).zip(weights).filter(|(_, weight)| *weight > 0.0);
+        for ((member, entry), weight) in speaking {
+            let Some(model) = &entry.model else { continue };
+            let mut is_known = false;
+            for (day, part) in ahead.chunks_mut(BINS_PER_DAY).enumerate() {
+                // Each day is as if it were the next: members that go on in steps settle to a level or a day within one.
+                if day == 0 || member.knows_weekdays() {
+                    let logs = &mut logs[..part.len()];
+                    is_known = model.forecast(bin + day * BINS_PER_DAY, logs);
+                    logs.iter_mut().for_each(|value| *value = weight * libm::log1p(*value));
                 }
+                if !is_known {
+                    break;
+                }
+                part.iter_mut().zip(&logs).for_each(|(to, log)| *to += log);
             }
-            known = sum > 0.0;
-            if !known {
-                return false;
+            if is_known {
+                sum += weight;
+                know_weekdays |= member.knows_weekdays();
             }
-            part.iter_mut().for_each(|value| *value = libm::expm1(*value / sum));
         }
-        known
+        if sum > 0.0 {
+            let differing = if know_weekdays { ahead.len() } else { BINS_PER_DAY.min(ahead.len()) };
+            ahead[..differing].iter_mut().for_each(|value| *value = libm::expm1(*value / sum));
+            for at in differing..ahead.len() {
+                ahead[at] = ahead[at - BINS_PER_DAY];
+            }
+        }
+        sum > 0.0
     }
 }
 
@@ -278,14 +293,45 @@ mod tests {
         level * (2.0 + libm::sin(slot / 23.0)) * (1.0 + 0.02 * (day * 7 % 5) as f64)
     }
 
-    #[test]
-    fn a_week_is_forecast() {
+    fn after(bins: usize, value: impl Fn(usize) -> f64) -> Ensemble {
         let mut ensemble = Ensemble::default();
-        let bins = 5 * BINS_PER_WEEK + 200;
         for bin in 0..bins {
             ensemble.observe(bin % BINS_PER_WEEK, value(bin));
             ensemble.refit();
         }
+        ensemble
+    }
+
+    #[test]
+    fn a_week_is_its_days_to_the_bit() {
+        // Steele, Lea and Flood 2014, SplitMix.
+        let noise = |bin: usize| {
+            let mixed = (bin as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            0.5 + ((mixed ^ (mixed >> 27)) >> 40) as f64 / 2.0_f64.powi(24)
+        };
+        let (weekly, daily) = (|bin| value(bin) * noise(bin), |bin| value(bin % BINS_PER_DAY) * noise(bin));
+        let mut spoke = [false; Member::ALL.len()];
+        let bins = 5 * BINS_PER_WEEK + 200;
+        for ensemble in [after(bins, weekly), after(bins, daily), after(300, daily)] {
+            for member in Member::ALL {
+                spoke[member as usize] |= ensemble.weight(member) > 0.0;
+            }
+            let (mut week, next) = ([0.0; BINS_PER_WEEK - 50], 200);
+            assert!(ensemble.forecast(next, &mut week));
+            for (number, part) in week.chunks(BINS_PER_DAY).enumerate() {
+                let mut day = [0.0; BINS_PER_DAY];
+                assert!(ensemble.forecast(next + number * BINS_PER_DAY, &mut day));
+                assert_eq!(part, &day[..part.len()], "{number}");
+            }
+        }
+        assert!(spoke.iter().filter(|spoke| **spoke).count() > 3, "{spoke:?}");
+    }
+
+    #[test]
+    fn a_week_is_forecast() {
+        let bins = 5 * BINS_PER_WEEK + 200;
+        let ensemble = after(bins, value);
         assert!(
             ensemble.skill() >= 0.0 && ensemble.error_percent(Member::DayClusters).is_some(),
             "{}",
