@@ -293,6 +293,14 @@ mod tests {
         level * (2.0 + libm::sin(slot / 23.0)) * (1.0 + 0.02 * (day * 7 % 5) as f64)
     }
 
+    /// A number from 0.5 to 1.5 that has nothing to do with the one before (SplitMix of Steele, Lea and Flood 2014).
+    fn noise(bin: usize) -> f64 {
+        let mixed = (bin as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        0.5 + ((mixed ^ (mixed >> 27)) >> 40) as f64 / 2.0_f64.powi(24)
+    }
+
+    /// One that has taken so many bins, with its members fitted.
     fn after(bins: usize, value: impl Fn(usize) -> f64) -> Ensemble {
         let mut ensemble = Ensemble::default();
         for bin in 0..bins {
@@ -304,12 +312,6 @@ mod tests {
 
     #[test]
     fn a_week_is_its_days_to_the_bit() {
-        // Steele, Lea and Flood 2014, SplitMix.
-        let noise = |bin: usize| {
-            let mixed = (bin as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            0.5 + ((mixed ^ (mixed >> 27)) >> 40) as f64 / 2.0_f64.powi(24)
-        };
         let (weekly, daily) = (|bin| value(bin) * noise(bin), |bin| value(bin % BINS_PER_DAY) * noise(bin));
         let mut spoke = [false; Member::ALL.len()];
         let bins = 5 * BINS_PER_WEEK + 200;
