@@ -17,6 +17,7 @@ use crate::suspended::Suspended;
 use anyhow::{Context, bail};
 use minerva_blk::LOCK_PATIENCE;
 use minerva_config::{BlkConfig, load_blk};
+use minerva_linux_threads::shorten_time_slice;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -159,6 +160,12 @@ fn begin() -> anyhow::Result<Signals> {
     }));
     rustix::thread::set_no_new_privs(true).context("failed to do without new privileges")?;
     descriptors::raise_limit();
+    // Before any other thread starts, so that all have it.
+    if let Err(error) = shorten_time_slice() {
+        eprintln!(
+            "minerva-blk: its threads have slices of the usual length, so programs that compute delay it longer: {error}"
+        );
+    }
     Signals::new([SIGTERM, SIGINT]).context("failed to listen for signals")
 }
 

@@ -17,7 +17,6 @@
 //! | `descriptors` | how many files may the kernel know of each tenant? |
 //! | `explain` | where does a file lie, why, and what happens next? |
 //! | `flusher` | does the kernel let it have memory while it waits for it to write? |
-//! | `time_slice` | how soon does a thread that serves have the processor? |
 //! | `forgetter` | when the kernel knows more files than there are descriptors |
 //! | `projects` | by which project does the kernel count a tenant's files? |
 //! | `second_account` | does somebody else count the same as we do? |
@@ -65,7 +64,6 @@ mod second_account;
 mod settings;
 mod spiller;
 mod tenant;
-mod time_slice;
 mod user;
 
 use arguments::{Action, Arguments};

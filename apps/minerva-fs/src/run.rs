@@ -17,10 +17,10 @@ use crate::reload::{self, Reloader};
 use crate::settings::{Settings, load};
 use crate::spiller;
 use crate::tenant::{Shared, Tenant, Tenants};
-use crate::time_slice;
 use anyhow::Context;
 use minerva_cachefs::DiskQueue;
 use minerva_config::{FsConfig, SecondAccount};
+use minerva_linux_threads::shorten_time_slice;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGIO, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -69,7 +69,11 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
         queue: config.stable.is_scheduled.then(|| DiskQueue::new(config.stable.depth)),
     };
     flusher::tell_kernel();
-    time_slice::shorten();
+    if let Err(error) = shorten_time_slice() {
+        eprintln!(
+            "minerva-fs: its threads have slices of the usual length, so programs that compute delay it longer: {error}"
+        );
+    }
     let lock = PoolLock::take(&config)?;
     let scrapes = metrics::listen(&config.server.metrics)?;
     let is_guest = config.server.is_guest;

@@ -12,6 +12,7 @@ fn the_server_for_disks_runs_under_systemd_and_hands_over_at_a_reload_and_an_upg
     assert_eq!((line("started"), line("serves")), ("0 active notify", "0"));
     // Directives that this systemd does not know would be told.
     assert_eq!(line("complaints"), "");
+    assert_eq!(line("slices"), "0");
     // The package has made the user.
     assert_eq!((line("user"), line("socket")), ("minerva-blk", "minerva-blk 660"));
     assert_eq!((line("reloaded"), line("took-over")), ("0", "0 0 1"));

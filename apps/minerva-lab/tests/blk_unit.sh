@@ -17,6 +17,8 @@ systemctl start minerva-blk; say started "$? $(systemctl is-active minerva-blk) 
 until_so serves; say serves "$?"
 [ "$(/usr/bin/systemctl is-active minerva-blk)" = active ] || { systemctl status --no-pager minerva-blk; journalctl --boot --no-pager --unit minerva-blk; exit 1; }
 say complaints "$(journalctl --boot --no-pager --grep 'minerva-blk[.]service:[0-9]+:' --output cat)"
+# The unit's filters of system calls let it ask for short time slices.
+say slices "$(journalctl --boot --no-pager --unit minerva-blk --output cat | grep -c 'slices of the usual length')"
 say user "$(ps -o user:32= -p "$(show MainPID)")"
 say socket "$(stat -c '%U %a' /run/minerva-blk/vm1.sock)"
 

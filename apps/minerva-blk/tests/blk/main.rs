@@ -22,4 +22,5 @@ mod retry;
 mod server_folder;
 mod share;
 mod silent_storage;
+mod time_slice;
 mod verifier;

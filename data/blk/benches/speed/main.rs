@@ -1,16 +1,19 @@
 //! `blk-speed`: this server beside QEMU's, `qemu-storage-daemon`, with the same client, in the same run and in an order that is drawn anew
 //! for each pair; each server and the client have a processor of their own. With `MINERVA_FIGURE` set it prints one JSON line a
 //! condition; without, nothing is measured. `MINERVA_SPEED_PAIRS` and `MINERVA_SPEED_MS` make it shorter, `MINERVA_SPEED_ONLY`
-//! (`pairs-null`, `pairs-file`, `added`, `schedulers`, `memory`) takes a part of it.
+//! (`pairs-null`, `pairs-file`, `added`, `schedulers`, `computing`, `memory`) takes a part of it. With `MINERVA_SPEED_USUAL_SLICE` set the
+//! server's threads do not ask for a short time slice, as `minerva-blk` does.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot go on says why by panicking")]
 
 mod client;
+mod computing;
 mod server;
 mod statistics;
 mod waking;
 
 use client::{Condition, Run};
+use computing::Computing;
 use hdrhistogram::Histogram;
 use server::{Arm, BackEnd, Running};
 use statistics::pooled_ratio;
@@ -84,6 +87,9 @@ fn main() {
         bench.schedulers(BackEnd::Null);
         bench.schedulers(BackEnd::File);
     }
+    if is_wanted("computing") {
+        CONDITIONS[..2].iter().for_each(|condition| bench.beside_computing(*condition));
+    }
     if is_wanted("memory") {
         bench.memory();
     }
@@ -113,10 +119,7 @@ impl Bench {
 
     fn beside_qemu(&self, back_end: BackEnd, condition: Condition) {
         if !server::has_qemu() {
-            let detail = "not measured: there is no qemu-storage-daemon (package qemu-system-common)";
-            return println!(
-                r#"{{"id":"blk-speed","value":null,"unit":"","goal":1.0,"met":false,"detail":"{detail}"}}"#
-            );
+            return println!("{}", without_qemu());
         }
         let ours = Arm { scheduler: Some("noop"), back_end, disks: 1 };
         let [ours, qemu] = self.pairs([ours, Arm { scheduler: None, ..ours }], condition);
@@ -201,6 +204,37 @@ impl Bench {
         );
     }
 
+    /// This server and QEMU's, each beside programs that compute on its processor.
+    fn beside_computing(&self, condition: Condition) {
+        if !server::has_qemu() {
+            return println!("{}", without_qemu());
+        }
+        let ours = Arm { scheduler: Some("noop"), back_end: BackEnd::File, disks: 1 };
+        let _computing = Computing::start();
+        let [ours, qemu] = self.pairs([ours, Arm { scheduler: None, ..ours }], condition);
+        let rates = pooled_ratio(&ours, &qemu, Run::per_second, self.seed);
+        let both = [&ours, &qemu].map(|runs| Run::pooled(runs));
+        let p99 = both[0].micros(0.99) / both[1].micros(0.99);
+        let detail = format!(
+            "{condition}, {}, beside {} programs that compute on the server's processor: median {:.1} and {:.1} us, p99 {:.1} and {:.1}, \
+             ours {:.0}, qemu {:.0} a second in {} pairs, seed {}, ratio {rates}",
+            BackEnd::File,
+            computing::PROGRAMS,
+            both[0].micros(0.5),
+            both[1].micros(0.5),
+            both[0].micros(0.99),
+            both[1].micros(0.99),
+            both[0].per_second(),
+            both[1].per_second(),
+            self.pairs,
+            self.seed,
+        );
+        println!(
+            r#"{{"id":"blk-speed","value":{p99:.3},"unit":"of qemu-storage-daemon's p99","goal":1.0,"met":{},"detail":"{detail}"}}"#,
+            p99 <= 1.0 && rates.low >= 1.0
+        );
+    }
+
     /// What a disk more takes in memory, connected and after some requests.
     fn memory(&self) {
         let bytes = |disks| {
@@ -218,6 +252,12 @@ impl Bench {
             one / 1024.0
         );
     }
+}
+
+/// The line where there is nothing to compare with.
+fn without_qemu() -> String {
+    let detail = "not measured: there is no qemu-storage-daemon (package qemu-system-common)";
+    format!(r#"{{"id":"blk-speed","value":null,"unit":"","goal":1.0,"met":false,"detail":"{detail}"}}"#)
 }
 
 /// The median of `pread` in microseconds.

@@ -3,6 +3,7 @@
 use minerva_blk::tag::TagBounds;
 use minerva_blk::{Image, ImageOptions, PhysicalDisk, Server, TransferKind, VmDisk, VmTerms};
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName, UNIT_BYTES};
+use minerva_linux_threads::shorten_time_slice;
 use minerva_model::Nanos;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fmt;
@@ -145,6 +146,10 @@ fn ours(arm: Arm, scheduler: &str, folder: &Path, image: &Path) -> Command {
 /// Serves until its standard input ends: scheduler, back end, disks, folder, image.
 pub(crate) fn serve(arguments: &[String]) {
     let [scheduler, back_end, disks, folder, image] = arguments else { panic!("five words: {arguments:?}") };
+    // As `minerva-blk` does.
+    if std::env::var_os("MINERVA_SPEED_USUAL_SLICE").is_none() {
+        shorten_time_slice().expect("a time slice");
+    }
     let scheduler = *SchedulerName::ALL.iter().find(|name| name.as_str() == scheduler).expect("a scheduler");
     let transfer = if back_end == "null" { TransferKind::Null } else { TransferKind::Uring };
     let build = BuildOptions::for_disk(false, DEPTH);
