@@ -7,6 +7,7 @@ use super::slots::RingKey;
 use super::{EVENT_COMMAND, EVENT_DONE, EVENT_RINGS, FEW, QUEUES_MAX, Worker, now};
 use minerva_model::Nanos;
 use rustix::event::{Timespec, epoll};
+use rustix::thread::sched_yield;
 use std::sync::atomic::{Ordering, fence};
 
 /// After how long what the kernel refused for want of memory is tried again.
@@ -15,9 +16,14 @@ const RETRY: Nanos = Nanos::from_millis(1);
 const LOOK_EVERY: Nanos = Nanos(50_000);
 /// And so often while it polls.
 const LOOK_WHILE_POLLING: Nanos = Nanos(4_000);
+/// A worker that has been busy for so long on end lets others have its processor. Where it has had more than its part, the kernel would stop it
+/// at a tick only, up to 10 ms later, and others would then make up for all of that while guests wait. Where it has not, or nobody wants the
+/// processor, it goes on at once.
+const YIELD_EVERY: Nanos = Nanos::from_millis(1);
 
 impl Worker {
     pub(super) fn run(&mut self) {
+        let mut yield_at = now() + YIELD_EVERY;
         loop {
             let (is_busy, wake) = self.serve();
             if self.has_ended() {
@@ -25,13 +31,19 @@ impl Worker {
             }
             if is_busy {
                 self.look(Some(Nanos::ZERO));
+                if now() >= yield_at {
+                    sched_yield();
+                    yield_at = now() + YIELD_EVERY;
+                }
                 continue;
             }
             let begun = now();
             if !self.poll(begun, wake) && !self.ask_for_kicks() {
                 self.look(wake.map(|wake| wake.since(now())));
             }
-            self.polling.waited(now().since(begun));
+            let end = now();
+            self.polling.waited(end.since(begun));
+            yield_at = end + YIELD_EVERY;
         }
     }
 
