@@ -69,11 +69,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
         queue: config.stable.is_scheduled.then(|| DiskQueue::new(config.stable.depth)),
     };
     flusher::tell_kernel();
-    if let Err(error) = shorten_time_slice() {
-        eprintln!(
-            "minerva-fs: its threads have slices of the usual length, so programs that compute delay it longer: {error}"
-        );
-    }
+    ask_for_short_slices();
     let lock = PoolLock::take(&config)?;
     let scrapes = metrics::listen(&config.server.metrics)?;
     let is_guest = config.server.is_guest;
@@ -185,6 +181,15 @@ fn until_stopped(signals: &Receiver<i32>, reloader: &Reloader) {
             }
             Err(RecvTimeoutError::Timeout) => reloader.look_after_leaving(),
         }
+    }
+}
+
+/// For this thread and all that start from here on.
+fn ask_for_short_slices() {
+    if let Err(error) = shorten_time_slice() {
+        eprintln!(
+            "minerva-fs: its threads have slices of the usual length, so programs that compute delay it longer: {error}"
+        );
     }
 }
 
