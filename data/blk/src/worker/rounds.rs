@@ -19,11 +19,11 @@ const LOOK_WHILE_POLLING: Nanos = Nanos(4_000);
 /// A worker that has been busy for so long on end lets others have its processor. Where it has had more than its part, the kernel would stop it
 /// at a tick only, up to 10 ms later, and others would then make up for all of that while guests wait. Where it has not, or nobody wants the
 /// processor, it goes on at once.
-const YIELD_EVERY: Nanos = Nanos::from_millis(1);
+const YIELD_AFTER: Nanos = Nanos::from_millis(1);
 
 impl Worker {
     pub(super) fn run(&mut self) {
-        let mut yield_at = now() + YIELD_EVERY;
+        let mut yield_at = now() + YIELD_AFTER;
         loop {
             let (is_busy, wake) = self.serve();
             if self.has_ended() {
@@ -33,7 +33,7 @@ impl Worker {
                 self.look(Some(Nanos::ZERO));
                 if now() >= yield_at {
                     sched_yield();
-                    yield_at = now() + YIELD_EVERY;
+                    yield_at = now() + YIELD_AFTER;
                 }
                 continue;
             }
@@ -43,7 +43,7 @@ impl Worker {
             }
             let end = now();
             self.polling.waited(end.since(begun));
-            yield_at = end + YIELD_EVERY;
+            yield_at = end + YIELD_AFTER;
         }
     }
 
