@@ -56,7 +56,7 @@ pub(crate) const ACTUATION: &[Key<Config>] = &[
     },
     Key {
         name: "cap_jobs",
-        doc: "Batch jobs that wait for others are capped where no weight acts, while only jobs use the disk.",
+        doc: "Batch jobs that wait for others are capped while only jobs use the disk: where weights act as long as it is known when their turn comes, elsewhere always.",
         kind: Kind::Flag { set: |c, v| c.engine.actuation.cap_jobs = v },
         show: |c| Some(c.engine.actuation.cap_jobs.to_string()),
         example: "",

@@ -42,8 +42,8 @@ impl Actuator {
                 false => idle.remove(&decision.tenant),
             };
             let waiting = self.waiting_jobs.entry(decision.device).or_default();
-            match decision.job_waits_with() {
-                Some(part) => waiting.insert(decision.tenant, part),
+            match decision.job_waits() {
+                Some(wait) => waiting.insert(decision.tenant, wait),
                 None => waiting.remove(&decision.tenant),
             };
             let pair = self.pairs.entry((decision.tenant, decision.device)).or_default();

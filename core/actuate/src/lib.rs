@@ -60,8 +60,8 @@ use knob::{Holder, KnobKey};
 use ledger::Ledger;
 use memory::MemoryPressure;
 use minerva_model::{
-    BackEnd, CgroupRef, Decision, Device, DeviceId, Effect, EngineConfig, KnobTarget, Mode, Nanos, Outcome, Pressure,
-    Share, Signals, Tenant, TenantId, WriteId,
+    BackEnd, CgroupRef, Decision, Device, DeviceId, Effect, EngineConfig, JobWait, KnobTarget, Mode, Nanos, Outcome,
+    Pressure, Share, Signals, Tenant, TenantId, WriteId,
 };
 use serde::{Deserialize, Serialize};
 use served::Served;
@@ -103,9 +103,9 @@ pub struct Actuator {
     pairs: BTreeMap<(TenantId, DeviceId), Pair>,
     /// Who is to use which disk only when nobody else does.
     idle: BTreeMap<DeviceId, BTreeSet<TenantId>>,
-    /// Which batch jobs wait for others on which disk, and what part of its time each keeps.
+    /// Which batch jobs wait for others on which disk, and how.
     #[serde(default)]
-    waiting_jobs: BTreeMap<DeviceId, BTreeMap<TenantId, f64>>,
+    waiting_jobs: BTreeMap<DeviceId, BTreeMap<TenantId, JobWait>>,
     ledger: Ledger,
     memory: MemoryPressure,
     served: Served,
@@ -275,7 +275,7 @@ impl Actuator {
             let idle = idle.filter(|tenant| is_steered(tenants, *tenant));
             let waiting = waiting_jobs.get(id).filter(|_| config.actuation.cap_jobs).into_iter().flatten();
             let waiting =
-                waiting.filter(|(tenant, _)| is_steered(tenants, **tenant)).map(|(tenant, part)| (*tenant, *part));
+                waiting.filter(|(tenant, _)| is_steered(tenants, **tenant)).map(|(tenant, wait)| (*tenant, *wait));
             let held_back =
                 disk.hold_back((now, config), &idle.collect(), waiting.collect(), signals, !memory.is_high(), ledger);
             let mut shares = BTreeMap::new();

@@ -16,7 +16,7 @@ use crate::suitability::{Suitability, not_calibrated, suitability};
 use crate::waiting_jobs::{OfDisk, WaitingJobs};
 use minerva_model::{
     BackEnd, CgroupVersion, Decision, Device, DeviceFacts, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
-    KnobFile, Nanos, Signals, TenantId,
+    JobWait, KnobFile, Nanos, Signals, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,7 +144,7 @@ impl Steering {
         }
         let throttle = throttle(&self.device.facts, settings).filter(|_| enforce);
         self.idle.held_back.cap_by(id, throttle, ledger);
-        self.jobs.held_back.cap_by(id, throttle.filter(|_| knob::weight_knob(wanted).is_none()), ledger);
+        self.jobs.held_back.cap_by(id, throttle, ledger);
         let renewed = wanted != self.in_use;
         if renewed {
             self.leave(ledger);
@@ -313,13 +313,15 @@ impl Steering {
         &mut self,
         (now, config): (Nanos, &EngineConfig),
         idle: &BTreeSet<TenantId>,
-        mut waiting: BTreeMap<TenantId, f64>,
+        mut waiting: BTreeMap<TenantId, JobWait>,
         signals: &Signals,
         may_cap: bool,
         ledger: &mut Ledger,
     ) -> Vec<TenantId> {
         let id = self.device.id;
-        waiting.retain(|tenant, _| may_cap && !idle.contains(tenant));
+        // Who waits for a job of unknown size is left what the others leave, which weights give and caps do not.
+        let has_weights = matches!(self.means, Means::Weights { .. });
+        waiting.retain(|tenant, wait| may_cap && !idle.contains(tenant) && (wait.turn_is_known || !has_weights));
         self.jobs.slice(now, self.of_disk(config), &waiting, signals, ledger);
         self.idle.slice(now, id, idle, &signals.io, may_cap, ledger);
         let capped = [self.idle.held_back.capped(), self.jobs.held_back.capped()].concat();
@@ -345,7 +347,7 @@ impl Steering {
         if !decision.is_only_when_idle() {
             self.idle.held_back.lift(self.device.id, decision.tenant, ledger);
         }
-        if decision.job_waits_with().is_none() {
+        if decision.job_waits().is_none() {
             self.jobs.held_back.lift(self.device.id, decision.tenant, ledger);
         }
     }

@@ -1,7 +1,8 @@
-//! Batch jobs that wait for others on a disk on which no weight acts: on NVMe disks, mostly, and under mq-deadline.
+//! Batch jobs that wait for others on a disk.
 //!
-//! Shares that nobody reads order nothing, so a job that waits is capped, as tenants at `idle` are (`idle`). It has said that it is a job
-//! or is one by the operator's word, and what it gives up it gets back when its turn comes; that holds only among jobs, so nobody is
+//! Where no weight acts, on NVMe disks, mostly, and under mq-deadline, shares order nothing, so a job that waits is capped, as tenants at
+//! `idle` are (`idle`). Beside weights it is as long as it is known when its turn comes (`Steering::hold_back`; docs/adr/0081). It has said that it
+//! is a job or is one by the operator's word, and what it gives up it gets back when its turn comes; that holds only among jobs, so nobody is
 //! capped here while anybody else uses the disk. The part of the disk's time that the policy leaves it (Matteussi and Geyer 2018;
 //! docs/adr/0073) becomes requests: where seeks cost time each costs two, one to its place and one back, whatever its size.
 //!
@@ -10,7 +11,7 @@
 use crate::held_back::HeldBack;
 use crate::ledger::Ledger;
 use crate::pace::{CAP_BYTES_MIN, SECONDS_A_REQUEST};
-use minerva_model::{DeviceId, Nanos, POSITIONING, Signals, TenantId};
+use minerva_model::{DeviceId, JobWait, Nanos, POSITIONING, Signals, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ const CAPACITY_MIN: f64 = 1e6;
 /// Those of one disk.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WaitingJobs {
-    /// Caps are not set where weights act. Flat, as snapshots of earlier versions are.
+    /// Flat, as snapshots of earlier versions are.
     #[serde(flatten)]
     pub(crate) held_back: HeldBack,
     /// The most that the disk was seen to deliver.
@@ -43,7 +44,7 @@ impl WaitingJobs {
         &mut self,
         now: Nanos,
         disk: OfDisk,
-        waiting: &BTreeMap<TenantId, f64>,
+        waiting: &BTreeMap<TenantId, JobWait>,
         signals: &Signals,
         ledger: &mut Ledger,
     ) {
@@ -54,7 +55,7 @@ impl WaitingJobs {
         }
         let capacity = disk.bytes_per_second.unwrap_or(self.bytes_per_second_max).max(CAPACITY_MIN);
         let positioning = if disk.rotational { 2.0 * POSITIONING.as_secs_f64() } else { 0.0 };
-        for (tenant, part) in waiting {
+        for (tenant, wait) in waiting {
             let row = signals.io.binary_search_by_key(&(*tenant, disk.device), |row| (row.tenant, row.device));
             let row = row.ok().map(|index| &signals.io[index]).filter(|row| row.transferred.ops() > 0);
             if row.is_none() && !self.held_back.has(*tenant) {
@@ -63,7 +64,8 @@ impl WaitingJobs {
             }
             let cap = |request: u64| {
                 let request = request as f64;
-                let requests = (part / (positioning + request / capacity)).max(1.0 / SECONDS_A_REQUEST as f64);
+                let requests =
+                    (wait.disk_part / (positioning + request / capacity)).max(1.0 / SECONDS_A_REQUEST as f64);
                 (request * requests).max(CAP_BYTES_MIN as f64) as u64
             };
             self.held_back.slice(now, (*tenant, disk.device), row, (true, cap), ledger);

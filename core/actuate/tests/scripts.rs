@@ -195,8 +195,9 @@ fn decision(tenant: &str, device: &str, share: &str, held_back: &[&str]) -> Deci
     let factors = match held_back {
         [] => Vec::new(),
         ["idle"] => factor(PolicyName::LEVELS, Reason::SteppedBack { level: Level::Idle, percent: 1, request: None }),
-        ["waits", part] => {
-            let reason = Reason::JobWaits { text: "it waits".to_owned(), disk_part: part.parse().unwrap() };
+        ["waits", part, known @ ..] => {
+            let (text, disk_part) = ("it waits".to_owned(), part.parse().unwrap());
+            let reason = Reason::JobWaits { text, disk_part, turn_is_known: known == ["known"] };
             factor(PolicyName::new("makespan"), reason)
         }
         other => panic!("not a decision: {other:?}"),
@@ -283,6 +284,7 @@ scripts! {
     fn idle_beside_dealt_caps();
     fn idle_waits_for_others();
     fn jobs_that_wait_are_capped_where_no_weight_acts();
+    fn jobs_whose_turn_is_known_are_capped_beside_weights();
     fn leaving_enforce_puts_back();
     fn low_latency_follows_use();
     fn memory_pressure_lifts_caps();

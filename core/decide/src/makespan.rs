@@ -277,8 +277,9 @@ fn slice_of(input: &DecideInput<'_>, device: DeviceId) -> Nanos {
 mod tests {
     use super::*;
     use crate::compose::SharePolicy;
-    use crate::shortest_first::Basis;
+    use crate::shortest_first::{Basis, FLOOR};
     use minerva_model::{CgroupRef, DeviceSignals, IoCounters, Origin, Outlook, TenantKind, Terms};
+    use std::collections::BTreeSet;
 
     fn tenant(number: u64, name: &str) -> Tenant {
         Tenant {
@@ -602,6 +603,32 @@ mod tests {
         assert!(waits_with(&rule, 1).is_some_and(|part| (part - 0.1 / 3.0).abs() < 1e-9));
         slice(&mut rule, 2, 1000, &[1 << 20, 1 << 20, 1 << 20, 1 << 20]);
         assert_eq!([1, 2, 3].map(|number| waits_with(&rule, number)), [None; 3], "another tenant uses the disk");
+    }
+
+    #[test]
+    fn a_turn_is_known_where_the_sizes_are_on_which_it_depends() {
+        let known = |of_second| {
+            let mut rule = rule(&[("a", Some(1 << 40)), ("b", of_second), ("c", Some(1 << 50))]);
+            slice(&mut rule, 1, 1000, &[1 << 20, 1 << 10, 1 << 20]);
+            [1, 2, 3].map(|number| rule.places[&(DISK, TenantId(number))].turn_is_known())
+        };
+        // The second goes first; which sizes count beside its own, the tests of `shortest_first` show.
+        assert_eq!(known(Some(1 << 30)), [true, false, true]);
+        assert_eq!(known(None), [false; 3]);
+    }
+
+    #[test]
+    fn that_a_turn_is_no_longer_known_is_told_also_where_the_share_stays_and_not_in_recordings_of_earlier_versions() {
+        let mut rule = rule(&[("a", Some(1 << 40)), ("b", Some(1 << 30))]);
+        slice(&mut rule, 1, 1000, &[1 << 20, 1 << 20]);
+        let waits = rule.places[&(DISK, TenantId(1))];
+        let states = [waits, QueuePosition { part: Some(FLOOR), ..waits }, QueuePosition { alone: false, ..waits }];
+        for (turns_are_told, told, marks) in [(true, [true, false, false], 3), (false, [false; 3], 2)] {
+            rule.settings.turns_are_told = turns_are_told;
+            assert_eq!(states.map(|state| rule.tells_turn(&state)), told);
+            let different: BTreeSet<u8> = states.iter().map(|state| rule.mark_at(state)).collect();
+            assert_eq!(different.len(), marks);
+        }
     }
 
     #[test]

@@ -59,6 +59,37 @@ impl fmt::Display for Factor {
     }
 }
 
+/// How a batch job waits for others on a disk that only jobs use.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "JobWaitAsKept")]
+pub struct JobWait {
+    /// What it keeps of the disk's time, 0 to 1.
+    pub disk_part: f64,
+    /// It is known by bytes when its turn comes.
+    pub turn_is_known: bool,
+}
+
+/// The same, as snapshots have it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum JobWaitAsKept {
+    /// By earlier versions.
+    Part(f64),
+    Wait {
+        disk_part: f64,
+        turn_is_known: bool,
+    },
+}
+
+impl From<JobWaitAsKept> for JobWait {
+    fn from(kept: JobWaitAsKept) -> Self {
+        match kept {
+            JobWaitAsKept::Part(disk_part) => Self { disk_part, turn_is_known: false },
+            JobWaitAsKept::Wait { disk_part, turn_is_known } => Self { disk_part, turn_is_known },
+        }
+    }
+}
+
 /// What one tenant should get of one disk. The share is [`Share::NEUTRAL`] times every factor, rounded and brought into
 /// range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,10 +111,10 @@ impl Decision {
         self.factors.iter().any(is_idle)
     }
 
-    /// The part of the disk's time that it keeps as a batch job that waits for others, where only jobs use the disk.
-    pub fn job_waits_with(&self) -> Option<f64> {
+    /// How it waits as a batch job for others, where only jobs use the disk.
+    pub fn job_waits(&self) -> Option<JobWait> {
         self.factors.iter().find_map(|factor| match factor.reason {
-            Reason::JobWaits { disk_part, .. } => Some(disk_part),
+            Reason::JobWaits { disk_part, turn_is_known, .. } => Some(JobWait { disk_part, turn_is_known }),
             _ => None,
         })
     }
@@ -107,7 +138,7 @@ impl fmt::Display for Decision {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decision, Factor, PolicyName, Reason, Share};
+    use super::{Decision, Factor, JobWait, PolicyName, Reason, Share};
     use crate::{DeviceId, TenantId};
 
     #[test]
@@ -118,6 +149,14 @@ mod tests {
         assert_eq!(Share::from_f64(-3.0), Share::MIN);
         assert_eq!(Share::from_f64(f64::INFINITY), Share::MAX);
         assert_eq!(Share::from_f64(2.5).get(), 3);
+    }
+
+    #[test]
+    fn how_a_job_waits_is_read_as_earlier_versions_kept_it() {
+        let wait = JobWait { disk_part: 0.02, turn_is_known: true };
+        let read = |text: &str| serde_json::from_str::<JobWait>(text).unwrap();
+        assert_eq!(read(&serde_json::to_string(&wait).unwrap()), wait);
+        assert_eq!(read("0.02"), JobWait { turn_is_known: false, ..wait });
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub use credit::{
     Adjustment, Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
     MicroCredits, Purchase, Recalled,
 };
-pub use decision::{Decision, Factor, PolicyName};
+pub use decision::{Decision, Factor, JobWait, PolicyName};
 pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId, POSITIONING};
 pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};

@@ -128,6 +128,9 @@ pub enum Reason {
         text: String,
         /// What it keeps of the disk's time, 0 to 1.
         disk_part: f64,
+        /// It is known by bytes when its turn comes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        turn_is_known: bool,
     },
 }
 

@@ -76,6 +76,10 @@ pub struct MakespanSettings {
     /// that goes first. In recordings of earlier versions its age counts.
     #[serde(default)]
     pub waiting_ages: bool,
+    /// Decisions tell of jobs that wait whether it is known when their turn comes, so that they are capped where weights act, too. In
+    /// recordings of earlier versions not.
+    #[serde(default)]
+    pub turns_are_told: bool,
 }
 
 impl Default for MakespanSettings {
@@ -87,6 +91,7 @@ impl Default for MakespanSettings {
             ends_after_rest: true,
             payers_are_named: true,
             waiting_ages: true,
+            turns_are_told: true,
         }
     }
 }
@@ -224,7 +229,8 @@ pub struct ActuationSettings {
     /// Who is at level `idle` is capped while others use the disk. Recordings from before there was such a cap say nothing of it.
     #[serde(default)]
     pub cap_idle: bool,
-    /// Batch jobs that wait for others are capped where no weight acts, while only jobs use the disk.
+    /// Batch jobs that wait for others are capped while only jobs use the disk: where weights act as long as it is known when their turn
+    /// comes, elsewhere always.
     #[serde(default)]
     pub cap_jobs: bool,
     /// Where shares become caps, others are held below what the disk delivers while that helps somebody who gets less than its share

@@ -102,13 +102,22 @@ fn the_shortest_job_goes_first_hears_it_and_its_run_outlives_the_daemon() {
 
 #[test]
 fn where_no_weight_acts_the_job_that_waits_is_capped_and_a_kill_leaves_no_cap() {
+    the_job_that_waits_is_capped_and_a_kill_leaves_no_cap("none");
+}
+
+#[test]
+fn beside_weights_a_job_whose_turn_is_known_is_capped_and_a_kill_leaves_no_cap() {
+    the_job_that_waits_is_capped_and_a_kill_leaves_no_cap("bfq");
+}
+
+fn the_job_that_waits_is_capped_and_a_kill_leaves_no_cap(elevator: &str) {
     let Some(bed) = Bed::new() else { return };
     let job = |tenant: &str, bytes: &str| {
         format!("\n[[jobs]]\npattern = \"{}/{tenant}\"\nname = \"{tenant}\"\nbytes = \"{bytes}\"\n", bed.name)
     };
     bed.write_config(&format!("{ENFORCE}{}{}", job("heavy", "900TB"), job("sparing", "1TB")));
-    // No elevator that reads weights, so the kernel has to be told to count.
-    std::fs::write(format!("/sys/block/{}/queue/scheduler", bed.device), "none").expect("every disk can do without");
+    std::fs::write(format!("/sys/block/{}/queue/scheduler", bed.device), elevator).expect("the kernel has it");
+    // Without BFQ the kernel has to be told to count.
     bed.arm_throttle();
     let mut daemon = bed.start();
     let _scans = Scans::start(&bed);

@@ -40,18 +40,31 @@ impl SharePolicy for Rule {
         let place = self.place(pair);
         let text =
             place.map_or_else(|| "no job".to_owned(), |position| self.explain((pair.device, pair.tenant), position));
-        match place.and_then(QueuePosition::waits_with) {
-            Some(disk_part) => Reason::JobWaits { text, disk_part },
+        match place.and_then(|position| Some((position, position.waits_with()?))) {
+            Some((position, disk_part)) => {
+                Reason::JobWaits { text, disk_part, turn_is_known: self.tells_turn(position) }
+            }
             None => Reason::Stated { text },
         }
     }
 
     fn mark(&self, pair: &Pair<'_>) -> u8 {
-        let mark = |place: &QueuePosition| {
-            // Three states of a job that waits or not.
-            let state = if place.is_ahead() { 0 } else { 1 + u8::from(place.alone) };
-            3 * (place.place.min(80) as u8) + state + 1
-        };
-        self.place(pair).map_or(0, mark)
+        self.place(pair).map_or(0, |position| self.mark_at(position))
+    }
+}
+
+impl Rule {
+    /// It waits where only jobs use the disk, and people and knobs are told that it is known when its turn comes.
+    pub(super) fn tells_turn(&self, position: &QueuePosition) -> bool {
+        self.settings.turns_are_told && position.waits_with().is_some() && position.turn_is_known()
+    }
+
+    /// What is to be told anew of a job differs in it.
+    pub(super) fn mark_at(&self, position: &QueuePosition) -> u8 {
+        // States of a job that waits or not: three, and a fourth where turns are told.
+        let waits = || 1 + u8::from(position.alone) + u8::from(self.tells_turn(position));
+        let state = if position.is_ahead() { 0 } else { waits() };
+        let (states, place_max) = if self.settings.turns_are_told { (4, 60) } else { (3, 80) };
+        states * (position.place.min(place_max) as u8) + state + 1
     }
 }

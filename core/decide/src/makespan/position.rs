@@ -1,7 +1,7 @@
 //! A job on one disk, and what stands decided for it there.
 
 use crate::presence::{PAUSE, TURN_NS};
-use crate::shortest_first::{self, Remaining};
+use crate::shortest_first::{self, FLOOR, Remaining};
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,11 @@ impl QueuePosition {
     /// The part of the disk's time that it keeps while it waits for others, where only jobs use the disk.
     pub(super) fn waits_with(&self) -> Option<f64> {
         (self.alone && !self.is_ahead()).then(|| self.part() / self.jobs.max(1) as f64)
+    }
+
+    /// It is known by bytes when its turn comes: that is why it keeps so little.
+    pub(super) fn turn_is_known(&self) -> bool {
+        self.part.is_some_and(|part| part < FLOOR)
     }
 
     /// How long its part may make it wait for its next turn.
