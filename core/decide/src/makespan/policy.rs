@@ -40,10 +40,9 @@ impl SharePolicy for Rule {
         let place = self.place(pair);
         let text =
             place.map_or_else(|| "no job".to_owned(), |position| self.explain((pair.device, pair.tenant), position));
-        match place.and_then(|position| Some((position, position.waits_with()?))) {
-            Some((position, disk_part)) => {
-                Reason::JobWaits { text, disk_part, turn_is_known: self.tells_turn(position) }
-            }
+        let turn_is_known = place.is_some_and(|position| self.tells_turn(position));
+        match place.and_then(QueuePosition::waits_with) {
+            Some(disk_part) => Reason::JobWaits { text, disk_part, turn_is_known },
             None => Reason::Stated { text },
         }
     }
