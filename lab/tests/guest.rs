@@ -3,7 +3,7 @@
 //! What a guest's kernel prints is kept in `src/guest/testdata`, for the tables of `core/actuate`.
 
 use expect_test::expect_file;
-use minerva_lab::guest::{Guest, GuestBuilder, GuestError, GuestKernel, GuestOutput};
+use minerva_lab::guest::{Architecture, Guest, GuestBuilder, GuestError, GuestKernel, GuestOutput};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::File;
@@ -44,7 +44,7 @@ fn a_guest_runs_a_script_with_programs_and_files_of_the_host() {
 
 #[test]
 fn debians_kernel_is_unpacked_once_on_the_host() {
-    let kernel = match GuestKernel::obtain(&mut |line| println!("{line}")) {
+    let kernel = match GuestKernel::obtain(Architecture::HOST, &mut |line| println!("{line}")) {
         Ok(kernel) => kernel,
         Err(error) if error.is_missing() => return println!("skipped: {error}"),
         Err(error) => panic!("{error}"),

@@ -21,6 +21,11 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "cc", package: "gcc", why: "compiles the SQLite and zstd that the crates carry" },
     Need { program: "c++", package: "g++", why: "compiles libFuzzer" },
     Need { program: "qemu-system-x86_64", package: "qemu-system-x86", why: "runs the guests that test cgroup v2" },
+    Need {
+        program: "qemu-system-aarch64",
+        package: "qemu-system-arm",
+        why: "runs a guest that tags requests on arm64",
+    },
     Need { program: "losetup", package: "mount", why: "loop devices" },
     Need { program: "python3", package: "python3-venv", why: "tests the Python package" },
     Need { program: "pkg-config", package: "pkg-config", why: "how C programs find libminerva" },

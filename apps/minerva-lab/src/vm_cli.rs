@@ -72,6 +72,10 @@ pub(crate) struct VmTagsArguments {
     /// Do not measure plain `ionice` levels under the kernel's BFQ.
     #[arg(long)]
     pub(crate) no_kernel: bool,
+    /// The third guest has arm64 processors, Debian's kernel for them, and its busybox's `ionice` and `dd` for programs. Without the arm of
+    /// plain `ionice`.
+    #[arg(long)]
+    pub(crate) arm64: bool,
     /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,

@@ -47,12 +47,28 @@ kill -9 "$before"
 until_so is_another; say restarted "$? $(show NRestarts)"
 say serves-again "$? $(cat /minerva/web/stable/file /minerva/web/temporary/file | tr '\n' ' ')"
 
+# One that cannot start, as while its disk is not mounted, is tried until it can: more often than systemd tries by itself.
+systemctl stop minerva-fs
+echo 'nonsense = 1' >> /etc/minerva/fs.toml
+systemctl start minerva-fs 2> /dev/null
+is_tried_on() { [ "$(show NRestarts)" -ge 6 ]; }
+until_so is_tried_on; say tried-on "$? $(show StartLimitIntervalUSec)"
+sed -i '/nonsense/d' /etc/minerva/fs.toml
+until_so serves; say serves-late "$? $(systemctl is-active minerva-fs)"
+
 before=$(show MainPID)
 dpkg --install minerva-fs_*-2_*.deb > /tmp/log 2>&1
 say upgraded "$? $(dpkg-query -W -f '${Version}' minerva-fs) $([ "$(show MainPID)" = "$before" ] && serves && echo same)"
 
 systemctl stop minerva-fs; say stopped "$? $(systemctl is-active minerva-fs) $(show Result) $(mounts web)"
 systemctl start minerva-fs; until_so serves; say again "$? $(cat /minerva/web/stable/file /minerva/web/temporary/file | tr '\n' ' ')"
+# What serves the trees of a machine goes with the package.
+mkdir -p /etc/systemd/system/minerva-virtiofs@vm1.service.d
+printf '[Service]\nExecStart=\nExecStart=/bin/sleep infinity\n' > /etc/systemd/system/minerva-virtiofs@vm1.service.d/own.conf
+systemctl daemon-reload
+systemctl enable --now minerva-virtiofs@vm1 2> /dev/null; say machine "$? $(systemctl is-active minerva-virtiofs@vm1)"
+dpkg --remove minerva-fs > /tmp/log 2>&1; say machine-stopped "$? $(systemctl is-active minerva-virtiofs@vm1)"
 dpkg --purge minerva-fs > /tmp/log 2>&1
+say machine-left "$? $(cd /etc/systemd/system && ls -d ./*.wants/minerva-virtiofs* 2> /dev/null)"
 say purged "$? $(systemctl is-active minerva-fs) $(ls /usr/bin/minerva-fs /etc/minerva/fs.toml /var/lib/minerva/pool/tenants/web/file 2> /dev/null | tr '\n' ' ')"
 say failed "$(systemctl list-units --failed --no-legend)"

@@ -50,6 +50,8 @@ fn the_packages_install_upgrade_stop_and_go_and_their_units_work() {
     assert_eq!((line("removed"), line("removed-back")), ("0 inactive 2", "0"));
     assert_eq!((line("units"), line("unmounted")), ("0", "0"));
     assert_eq!(line("purged").trim_end(), "0");
+    assert_eq!(line("state-left"), "./pool/tenants/web/file ./vm1.raw");
+    assert_eq!(line("state-gone"), "0");
     // What is another's in the directory that they share stays.
     assert_eq!(line("others").trim_end(), "./servers ./servers/blk");
     assert_eq!(line("failed"), "");

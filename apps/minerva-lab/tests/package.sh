@@ -111,6 +111,13 @@ is_unmounted() { ! mountpoint --quiet /home || umount /home; }
 until_so is_unmounted; say unmounted "$?"
 # Where minerva-blk listens.
 mkdir -p /run/minerva/servers && touch /run/minerva/servers/blk
-dpkg --purge minervad minerva-ctl > /tmp/log 2>&1; say purged "$? $(ls -d /var/lib/minerva /etc/minerva/minerva.toml* /usr/bin/minerva* 2> /dev/null)"
+# Where the pool of minerva-fs is unless fs.toml says another place, and where the documents have images of virtual machines.
+mkdir -p /var/lib/minerva/pool/tenants/web && echo text > /var/lib/minerva/pool/tenants/web/file && echo image > /var/lib/minerva/vm1.raw
+mkdir -p /var/lib/minerva/models /var/lib/minerva/background/7 && touch /var/lib/minerva/minerva.db.corrupt-1 /var/lib/minerva/models/sessions.1
+cp /var/lib/dpkg/info/minervad.postrm /tmp/postrm
+dpkg --purge minervad minerva-ctl > /tmp/log 2>&1; say purged "$? $(ls -d /etc/minerva/minerva.toml* /usr/bin/minerva* 2> /dev/null)"
+say state-left "$(cd /var/lib/minerva && find . -type f | sort | tr '\n' ' ')"
+# Where nobody else has anything there the directory goes too.
+rm -r /var/lib/minerva/pool /var/lib/minerva/vm1.raw && sh /tmp/postrm purge; say state-gone "$? $(ls -d /var/lib/minerva 2> /dev/null)"
 say others "$(cd /run/minerva && find . -mindepth 1 | sort | tr '\n' ' ')"
 say failed "$(systemctl list-units --failed --no-legend)"

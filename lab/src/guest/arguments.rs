@@ -1,17 +1,14 @@
 //! Arguments of QEMU.
 
+use super::architecture::Architecture;
 use super::debian;
 use super::folder::GuestFolder;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What later processors have is slower where it is emulated: with all of it (`max`) a guest that installs packages takes 9 % more
-/// of the host's processors. `rdrand` gives the kernel its first random bytes; `vme` cannot be emulated.
-const CPU_MODEL: &str = "Nehalem,vme=off,+rdrand";
-
 /// Emulated processors, each in a thread of its own.
-pub(super) fn add_processors(command: &mut Command, count: u32) {
-    command.args(["-accel", "tcg,thread=multi", "-cpu", CPU_MODEL, "-smp", &count.to_string()]);
+pub(super) fn add_processors(command: &mut Command, architecture: Architecture, count: u32) {
+    command.args(["-accel", "tcg,thread=multi", "-cpu", architecture.processor(), "-smp", &count.to_string()]);
 }
 
 /// The console, and what the script writes and ends with, each to a file in `place`.

@@ -15,6 +15,12 @@ pub enum GuestError {
         /// The Debian package that holds it.
         package: &'static str,
     },
+    /// A guest with other processors than this host's was to have what runs on this host's only.
+    #[error("a guest with {architecture} processors runs neither this host's programs nor Debian's root file system")]
+    OtherArchitecture {
+        /// Which.
+        architecture: &'static str,
+    },
     /// The program that serves a guest's vsock is missing.
     #[error(
         "guests with a vsock need the program `vhost-device-vsock`: install it with `cargo install --locked vhost-device-vsock`"

@@ -8,8 +8,16 @@ use std::path::{Path, PathBuf};
 
 /// Where the loader looks, on Debian and elsewhere. A library keeps its place in the guest, so the guest's loader, which is
 /// the host's, finds it as well.
-const DIRECTORIES: [&str; 6] =
-    ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+const DIRECTORIES: [&str; 8] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
 
 /// The loader and every library that `program` needs, directly or not, as paths on the host.
 pub(crate) fn libraries_of(program: &Path) -> Result<BTreeSet<PathBuf>, GuestError> {

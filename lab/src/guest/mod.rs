@@ -17,6 +17,7 @@
 //!
 //! Emulation is in software (`-accel tcg`), so times within the guest mean little; ratios within one run do.
 
+mod architecture;
 mod arguments;
 mod debian;
 mod error;
@@ -27,10 +28,12 @@ mod libraries;
 mod lossy_disk;
 mod machine;
 mod modules;
+mod packages;
 mod program;
 mod vmlinux;
 mod vsock;
 
+pub use architecture::Architecture;
 pub use arguments::HostDisk;
 pub use error::GuestError;
 pub use folder::guest_directory;
@@ -45,8 +48,6 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-const QEMU: &str = "qemu-system-x86_64";
 
 /// How often the progress callback is called while a guest runs.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
@@ -75,6 +76,7 @@ pub struct GuestOutput {
 
 /// How a guest is made.
 pub struct GuestBuilder<'a> {
+    architecture: Architecture,
     memory_mib: u32,
     cpus: u32,
     binaries: Vec<PathBuf>,
@@ -94,9 +96,10 @@ pub struct GuestBuilder<'a> {
 }
 
 impl Guest {
-    /// A guest with 512 MiB, one processor and no disk.
+    /// A guest with 512 MiB, one processor like this host's and no disk.
     pub fn builder<'a>() -> GuestBuilder<'a> {
         GuestBuilder {
+            architecture: Architecture::HOST,
             memory_mib: 512,
             cpus: 1,
             binaries: Vec::new(),
@@ -118,6 +121,13 @@ impl Guest {
 }
 
 impl<'a> GuestBuilder<'a> {
+    /// Processors of this kind. Where they are not like this host's, the guest has busybox and no program of the host, and boots no
+    /// Debian.
+    pub fn architecture(mut self, architecture: Architecture) -> Self {
+        self.architecture = architecture;
+        self
+    }
+
     /// Memory. The given programs and files live in it too.
     pub fn memory_mib(mut self, memory_mib: u32) -> Self {
         self.memory_mib = memory_mib;
@@ -250,7 +260,11 @@ impl<'a> GuestBuilder<'a> {
         timeout: Duration,
         cut: Option<&mut dyn FnMut(&str) -> bool>,
     ) -> Result<(Ended, GuestOutput), GuestError> {
-        let kernel = GuestKernel::obtain(&mut self.progress)?;
+        let architecture = self.architecture;
+        if architecture != Architecture::HOST && (self.is_debian || !self.binaries.is_empty()) {
+            return Err(GuestError::OtherArchitecture { architecture: architecture.name() });
+        }
+        let kernel = GuestKernel::obtain(architecture, &mut self.progress)?;
         let debian = if self.is_debian { Some(debian::obtain(&mut self.progress)?) } else { None };
         let directory = guest_directory()?;
         let place = GuestFolder(directory.path());
@@ -263,9 +277,10 @@ impl<'a> GuestBuilder<'a> {
             Machine(self.command(&kernel, debian.as_deref(), &place)?.spawn().map_err(
                 |source| match source.kind() {
                     std::io::ErrorKind::NotFound => {
-                        GuestError::MissingProgram { program: QEMU, package: "qemu-system-x86" }
+                        let (program, package) = architecture.qemu();
+                        GuestError::MissingProgram { program, package }
                     }
-                    _ => GuestError::at("start", QEMU)(source),
+                    _ => GuestError::at("start", architecture.qemu().0)(source),
                 },
             )?);
         if let Some(cgroup) = &self.cgroup {
@@ -297,15 +312,17 @@ impl<'a> GuestBuilder<'a> {
         debian: Option<&Path>,
         place: &GuestFolder<'_>,
     ) -> Result<Command, GuestError> {
-        let mut command = Command::new(QEMU);
-        command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc"]);
-        arguments::add_processors(&mut command, self.cpus);
+        let architecture = self.architecture;
+        let mut command = Command::new(architecture.qemu().0);
+        command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+        command.args(["-machine", architecture.machine()]);
+        arguments::add_processors(&mut command, architecture, self.cpus);
         command.args(["-m", &self.memory_mib.to_string()]);
         command.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(place.at("initramfs"));
         // What guards a real machine costs an emulated one a second of boot. A panic ends the guest at once.
-        let arguments = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on";
+        let arguments = "quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on";
         let more = if self.is_debian { debian::KERNEL_ARGUMENTS } else { "" };
-        command.arg("-append").arg(format!("{arguments} {more}"));
+        command.arg("-append").arg(format!("console={} {arguments} {more}", architecture.console()));
         arguments::add_outputs(&mut command, place);
         self.add_disks(&mut command, place)?;
         arguments::add_host_disks(&mut command, &self.host_disks);
@@ -363,7 +380,7 @@ impl<'a> GuestBuilder<'a> {
         mut cut: Option<&mut dyn FnMut(&str) -> bool>,
     ) -> Result<Option<Ended>, GuestError> {
         let id = machine.0.id();
-        let failed = || GuestError::at("wait for", QEMU);
+        let failed = || GuestError::at("wait for", self.architecture.qemu().0);
         let pid = Pid::from_child(&machine.0);
         let descriptor = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed()(error.into()))?;
         let (start, mut told) = (Instant::now(), Instant::now());

@@ -25,6 +25,13 @@ impl ServerFolder {
         self.folder.path().join("vm1.raw")
     }
 
+    /// What `sha256sum` says of so many bytes of the image.
+    pub(crate) fn sum_of_first(&self, bytes: u64) -> String {
+        let sum = format!("head -c {bytes} {:?} | sha256sum", self.image());
+        let output = Command::new("sh").arg("-c").arg(sum).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("vm1.sock")
     }

@@ -46,10 +46,11 @@ pub(super) fn run(arguments: &VmTagsArguments) -> anyhow::Result<()> {
         TagsAccess::Read => Access::RandomRead,
         TagsAccess::Write => Access::RandomWrite,
     };
-    let scene = Scene::three_guests(access, arguments.depth, block);
+    let scene = Scene { has_arm64: arguments.arm64, ..Scene::three_guests(access, arguments.depth, block) };
     let mut random = fastrand::Rng::with_seed(drawn_seed(arguments.seed));
     let mut arms = vec![(Arm::Tag, Vec::new()), (Arm::None, Vec::new())];
-    if !arguments.no_kernel {
+    // Who has no program of ours does not report what it had, so that only a server's log tells.
+    if !arguments.no_kernel && !arguments.arm64 {
         arms.push((Arm::Ionice, Vec::new()));
     }
     for number in 1..=arguments.runs {
@@ -131,12 +132,13 @@ fn line(arguments: &VmTagsArguments, scene: &Scene, arm: Arm, runs: &[Fared], no
         goal: goal.to_owned(),
         met: arm != Arm::Tag || is_good,
         detail: format!(
-            "{name}: of {pairs} pairs in {} runs of {} s, six programs of {} {} of {} KiB at random in three guests on {}{shares}; {:.2} MB/s, {:.3} of none's; guests waited for a processor {:.1} % of the time at most",
+            "{name}: of {pairs} pairs in {} runs of {} s, six programs of {} {} of {} KiB at random in three guests{} on {}{shares}; {:.2} MB/s, {:.3} of none's; guests waited for a processor {:.1} % of the time at most",
             runs.len(),
             arguments.seconds,
             arguments.depth,
             if scene.access.is_write() { "writes" } else { "reads" },
             arguments.block / 1024,
+            if scene.has_arm64 { ", one of them on arm64," } else { "" },
             arguments.profile,
             aggregate / 1e6,
             aggregate / none,

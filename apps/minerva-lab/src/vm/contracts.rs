@@ -4,6 +4,7 @@ use super::programs::Played;
 use super::{GIB, Programs, arm, capacity_bytes, reported_bytes};
 use minerva_blocksched::{FlowParameters, Promise, SchedulerName, UNIT_BYTES};
 use minerva_lab::figure::{Record, VmArm, VmGuest, VmKept, VmPromise, VmReader, VmRun, judge_contract};
+use minerva_lab::guest::Architecture;
 use minerva_lab::workload::Access;
 use minerva_model::Nanos;
 use std::path::PathBuf;
@@ -86,6 +87,7 @@ impl Scene {
         };
         VmGuest {
             name: name(place),
+            architecture: Architecture::HOST,
             served,
             bfq_weight: (rate_kb * BFQ_WEIGHT_MAX / self.rates_kb[0]).max(1),
             limit_bytes_per_second: u64::from(rate_kb) * 1000,

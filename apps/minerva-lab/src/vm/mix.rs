@@ -4,6 +4,7 @@ use super::programs::Played;
 use super::{GIB, Programs, arm, capacity_bytes};
 use minerva_blocksched::{FlowParameters, Promise, SchedulerName, UNIT_BYTES};
 use minerva_lab::figure::{Record, VmGuest, VmKept, VmPromise, VmReader, VmRun, judge_contract};
+use minerva_lab::guest::Architecture;
 use minerva_lab::workload::Access;
 use minerva_model::Nanos;
 use std::path::PathBuf;
@@ -152,6 +153,7 @@ impl Member {
         };
         VmGuest {
             name: self.name.to_owned(),
+            architecture: Architecture::HOST,
             served,
             bfq_weight: self.weight,
             limit_bytes_per_second: self.limit,

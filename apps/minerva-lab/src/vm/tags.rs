@@ -5,6 +5,7 @@ use super::{Programs, arm, capacity_bytes, reported_bytes};
 use minerva_blk::tag::Priority;
 use minerva_blocksched::FlowParameters;
 use minerva_lab::figure::{Record, VmGuest, VmReader, VmRun};
+use minerva_lab::guest::Architecture;
 use minerva_lab::workload::Access;
 use minerva_model::Nanos;
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub(crate) struct Scene {
     pub(crate) nested: &'static str,
     /// A guest beside them, whose one program asks seldom and in a hurry.
     pub(crate) has_urgent: bool,
+    /// The last of them has arm64 processors, and its own programs read.
+    pub(crate) has_arm64: bool,
 }
 
 /// The guest that asks seldom, and its program.
@@ -49,13 +52,35 @@ impl Scene {
     /// Three guests with two programs each, priorities 12 to 2: the paper's Fig. 8, dealt as the figure `vm-tags` has it.
     pub(crate) fn three_guests(access: Access, depth: u32, block: u32) -> Self {
         let tags = vec![vec![12, 6], vec![10, 4], vec![8, 2]];
-        Self { tags, bfq_weights: vec![100; 3], access, depth, block, nested: "none", has_urgent: false }
+        Self {
+            tags,
+            bfq_weights: vec![100; 3],
+            access,
+            depth,
+            block,
+            nested: "none",
+            has_urgent: false,
+            has_arm64: false,
+        }
     }
 
     /// Two guests with three programs each, at 6, 4 and 2 in both: the paper's Fig. 7. The guests' priorities are 2 and 5.
     pub(crate) fn two_guests(access: Access, depth: u32, block: u32) -> Self {
         let tags = vec![vec![6, 4, 2]; 2];
-        Self { tags, bfq_weights: vec![200, 500], access, depth, block, nested: "bfq", has_urgent: false }
+        Self {
+            tags,
+            bfq_weights: vec![200, 500],
+            access,
+            depth,
+            block,
+            nested: "bfq",
+            has_urgent: false,
+            has_arm64: false,
+        }
+    }
+
+    fn is_arm64(&self, guest: usize) -> bool {
+        self.has_arm64 && guest + 1 == self.tags.len()
     }
 
     /// All priorities.
@@ -83,6 +108,7 @@ impl Scene {
             };
             VmGuest {
                 name: format!("vm{number}"),
+                architecture: if self.is_arm64(number) { Architecture::Arm64 } else { Architecture::HOST },
                 served: if name == "tag" { "tag_max = 254".to_owned() } else { String::new() },
                 bfq_weight: self.bfq_weights[number],
                 limit_bytes_per_second: 0,
@@ -149,6 +175,7 @@ fn urgent(name: &str, (region_start, region_bytes): (u64, u64)) -> VmGuest {
     };
     VmGuest {
         name: URGENT.to_owned(),
+        architecture: Architecture::HOST,
         served: if name == "tag" { "tag_max = 254".to_owned() } else { String::new() },
         bfq_weight: 100,
         limit_bytes_per_second: 0,

@@ -1,9 +1,9 @@
 //! The guests of one run: each a stock kernel in QEMU with readers that are told nothing but which priority to have.
 
 use super::part::GuestPart;
-use super::{VmArm, VmGuest, VmPlan};
+use super::{VmArm, VmGuest, VmPlan, busybox};
 use crate::error::{LabError, Result};
-use crate::guest::{Guest, GuestBuilder, GuestOutput, HostDisk};
+use crate::guest::{Architecture, Guest, GuestBuilder, GuestOutput, HostDisk};
 use crate::priority::hurry;
 use crate::workload::{Appearance, Compute, Progress, Report, TenantCgroup, WorkloadSpec};
 use minerva_model::Nanos;
@@ -63,7 +63,10 @@ fn builder<'a>(
     socket: &Path,
     group: &TenantCgroup,
 ) -> GuestBuilder<'a> {
-    let builder = Guest::builder().memory_mib(MEMORY_MIB).with_binary(plan.reader).with_binary(IONICE);
+    let mut builder = Guest::builder().architecture(guest.architecture).memory_mib(MEMORY_MIB);
+    if guest.architecture == Architecture::HOST {
+        builder = builder.with_binary(plan.reader).with_binary(IONICE);
+    }
     let builder = builder.cgroup(group.path()).name(guest.name.clone());
     let host_disk = |limit_bytes_per_second| HostDisk {
         device: part.device.clone(),
@@ -81,6 +84,10 @@ fn builder<'a>(
 fn script(guest: &VmGuest, part: &GuestPart) -> String {
     let mut script = format!("echo {} > /sys/block/vda/queue/scheduler\n", guest.elevator);
     for (number, reader) in guest.readers.iter().enumerate() {
+        if guest.architecture != Architecture::HOST {
+            script.push_str(&busybox::reader(number, reader, part.start, DEVICE));
+            continue;
+        }
         let spec = WorkloadSpec {
             tenant: format!("{number}"),
             path: DEVICE.into(),

@@ -1,6 +1,7 @@
 //! Contracts and tags of real guests: stock kernels in QEMU that read from one emulated disk, through `minerva-blk` or through
 //! what else orders requests between guests today.
 
+mod busybox;
 mod guests;
 mod judge;
 mod log;
@@ -14,6 +15,7 @@ pub use steal::VmWaited;
 
 use crate::disk::{Disk, DiskSpec};
 use crate::error::{At, LabError, Result};
+use crate::guest::Architecture;
 use crate::priority::hurry;
 use crate::workload::{Access, CgroupParent, Progress, TenantCgroup};
 use guests::Signs;
@@ -67,6 +69,8 @@ pub struct VmReader {
 pub struct VmGuest {
     /// Its name, and that of its disk.
     pub name: String,
+    /// Where its processors are not like this host's, `ionice` and `dd` of its busybox are its programs; they report once.
+    pub architecture: Architecture,
     /// The rest of its disk's table in `blk.toml`, for [`VmArm::Served`].
     pub served: String,
     /// For [`VmArm::KernelBfq`], 1 to 1,000.
