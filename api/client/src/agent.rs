@@ -65,14 +65,23 @@ impl Agent {
             .stderr(Stdio::null())
             // It serves other programs too: an interrupt at this one's terminal is not meant for it.
             .process_group(0);
-        // SAFETY: it makes one system call and allocates nothing. Whatever signals the thread that starts it holds off, it takes them.
-        unsafe { command.pre_exec(signals::take_all) };
+        // SAFETY: each makes one system call and allocates nothing. Whatever signals the thread that starts it holds off, it takes them.
+        unsafe { command.pre_exec(signals::take_all).pre_exec(close_descriptors_at_exec) };
         let mut child = command.spawn()?;
         let _held_off = signals::HeldOff::begin();
         // Somebody must wait for it, so that it is no zombie if it ends before this program.
         std::thread::Builder::new().name("minerva-agent".to_owned()).spawn(move || child.wait())?;
         Ok(())
     }
+}
+
+/// The agent outlives the program, and would keep what that has open: its lock on a file, the port it listens at. Safe between `fork` and
+/// `exec`. Kernels before 5.11 have no such call.
+fn close_descriptors_at_exec() -> io::Result<()> {
+    const FIRST: u32 = 3;
+    // SAFETY: the call takes three numbers, and only marks descriptors.
+    unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    Ok(())
 }
 
 /// Makes the directory of the socket, and accepts none in which others could put a socket of theirs.

@@ -18,6 +18,7 @@
 
 pub use minerva_api::cache::Pool;
 
+use crate::working_device::leads_to_pool;
 use minerva_api::cache::{Answer, Request, ask, socket};
 use minerva_api::v1;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -75,7 +76,8 @@ impl Deferral {
         Self { socket: socket.into(), ..self }
     }
 
-    /// Makes it, empty, in place of what was there, and opens it for reading and writing. It is moved once it is closed everywhere.
+    /// Makes it, empty, in place of what was there, and opens it for reading and writing. It is moved once it is closed everywhere. Not
+    /// deferred is what others would find changed: a pipe, a device, a link, another user's file, or one with further names.
     pub fn create(&self) -> io::Result<File> {
         let straight =
             || File::options().read(true).write(true).create(true).truncate(true).mode(self.mode).open(&self.path);
@@ -87,12 +89,15 @@ impl Deferral {
 
     /// What is to be written in place of the file; nothing where it is not deferred.
     fn ask(&self) -> Option<PathBuf> {
-        let path = std::path::absolute(&self.path).ok()?;
-        let parent = fs::metadata(path.parent()?).ok()?;
+        // Links on the way are followed as the kernel does, which `..` behind one would not be by the path's text.
+        let directory = std::path::absolute(&self.path).ok()?.parent()?.canonicalize().ok()?;
+        let path = directory.join(self.path.file_name()?);
+        let parent = fs::metadata(&directory).ok()?;
+        let mode = self.permissions(&path)?;
         let request = Request::Defer {
             path,
             directory: (parent.dev(), parent.ino()),
-            mode: self.mode & !mask(),
+            mode,
             pool: self.pool,
             tenant: self.tenant.clone(),
             bytes: self.bytes,
@@ -100,6 +105,24 @@ impl Deferral {
         match ask(&self.socket, &request) {
             Ok(Answer::Deferring { data, .. }) => Some(data),
             _ => None,
+        }
+    }
+}
+
+impl Deferral {
+    /// Of the new file; nothing where a link in place of what is there would be something else to others: what is no file of this user's
+    /// alone, or a link that leads elsewhere than to what waits in a pool.
+    fn permissions(&self, path: &Path) -> Option<u32> {
+        let new = || self.mode & !mask();
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Some(new()),
+            Err(_) => None,
+            Ok(shown) if shown.is_symlink() => leads_to_pool(path).then(new),
+            Ok(shown) => {
+                let user = rustix::process::geteuid().as_raw();
+                let is_own = shown.is_file() && shown.nlink() == 1 && shown.uid() == user;
+                is_own.then(|| shown.mode() & 0o777)
+            }
         }
     }
 }
@@ -161,6 +184,7 @@ mod tests {
     use super::{Deferral, Pool, open};
     use std::fs;
     use std::io::{BufRead, BufReader, Read, Write};
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -201,6 +225,46 @@ mod tests {
         assert_eq!((fs::read(&data).unwrap(), fs::read(&path).unwrap()), (b"text".to_vec(), b"text".to_vec()));
         let mut read = String::new();
         fs::File::open(&path).unwrap().read_to_string(&mut read).unwrap();
+    }
+
+    /// A service would answer; it is not asked, and what is there is written as any program writes it.
+    #[test]
+    fn what_others_would_find_changed_is_not_deferred() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let _listener = UnixListener::bind(at("socket")).unwrap();
+        fs::write(at("other"), "").unwrap();
+        std::os::unix::fs::symlink(at("other"), at("link")).unwrap();
+        fs::write(at("first"), "").unwrap();
+        fs::hard_link(at("first"), at("second")).unwrap();
+        for (name, written) in [("link", "other"), ("first", "second")] {
+            let mut file = Deferral::new(at(name)).socket(at("socket")).create().unwrap();
+            file.write_all(b"text").unwrap();
+            assert_eq!(fs::read(at(written)).unwrap(), b"text", "{name}");
+        }
+        assert!(at("link").is_symlink());
+    }
+
+    #[test]
+    fn a_deferred_file_keeps_its_permissions_and_its_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("far/inner")).unwrap();
+        std::os::unix::fs::symlink(at("far/inner"), at("link")).unwrap();
+        fs::write(at("far/private"), "").unwrap();
+        fs::set_permissions(at("far/private"), fs::Permissions::from_mode(0o600)).unwrap();
+        let listener = UnixListener::bind(at("socket")).unwrap();
+        let server = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let mut asked = String::new();
+            BufReader::new(&stream).read_line(&mut asked).unwrap();
+            writeln!(&stream, r#"{{"answer":"refused","why":"the pool is full"}}"#).unwrap();
+            asked
+        });
+        // The kernel goes up from where the link leads.
+        Deferral::new(at("link/../private")).socket(at("socket")).create().unwrap();
+        let asked = server.join().unwrap();
+        assert!(asked.contains(&format!("{:?}", at("far/private"))) && asked.contains(r#""mode":384"#), "{asked}");
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::operation::nanoseconds;
 use crate::working_device::{self, DiskLooks};
 use minerva_api::v1;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -106,7 +108,8 @@ impl HeldDebt {
         let name = debt.name.clone();
         // A span that no clock reaches is none here; the server says what it makes of it.
         let due = debt.done_within.and_then(|within| Instant::now().checked_add(within));
-        let keeper = Keeper::start(link.clone(), Request { debt, due, owing: told.clone() }).await?;
+        let request = Request { debt, due, owing: told.clone(), is_asked: Arc::default() };
+        let keeper = Keeper::start(link.clone(), request).await?;
         let reporter = tokio::spawn(report(link, name, told, keeper.told()));
         Ok(Self { held: Some(Held { keeper, owing, reporter }) })
     }
@@ -178,6 +181,8 @@ struct Request {
     debt: Debt,
     due: Option<Instant>,
     owing: watch::Receiver<Owing>,
+    /// It was registered before, or at least asked for.
+    is_asked: Arc<AtomicBool>,
 }
 
 impl Holding for Request {
@@ -191,9 +196,11 @@ impl Holding for Request {
         let working_device = || working_device::of_path(path).ok().flatten().unwrap_or_default();
         // What is late already is due at once, but for a span of 0, which is refused: it would be a mistake in the first call.
         let left = |due: Instant| due.saturating_duration_since(Instant::now());
-        let is_first = self.debt.owing == Owing { service, done, tied_bytes };
-        let within = self.due.map(|due| nanoseconds(left(due)).max(u64::from(!is_first)));
-        let done_within_ns = if is_first { self.debt.done_within.map(nanoseconds) } else { within };
+        let done_within_ns = if self.is_asked.swap(true, Ordering::Relaxed) {
+            self.due.map(|due| nanoseconds(left(due)).max(1))
+        } else {
+            self.debt.done_within.map(nanoseconds)
+        };
         let working_device = if self.debt.device.is_some() { String::new() } else { working_device() };
         let looks = DiskLooks::of(&working_device).unwrap_or_default();
         let request = v1::HoldDebtRequest {

@@ -9,14 +9,40 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 /// Where it sees, among other things, its mask of new files; see `proc_pid_status(5)`.
 pub(crate) const OWN_STATUS: &str = "/proc/self/status";
 
+/// Where in a tenant's tree of the cache files wait to be moved to their place.
+const DEFERRED: &str = ".deferred";
+
+/// Whether a path is a link to a file that waits in a pool of the cache to be moved there.
+pub(crate) fn leads_to_pool(path: &Path) -> bool {
+    let target = path.read_link().unwrap_or_default();
+    target.parent().and_then(Path::file_name).is_some_and(|name| name == DEFERRED)
+}
+
+/// The path with links followed as far as it leads anywhere; what is not there yet stays as it is.
+fn followed(path: &Path) -> PathBuf {
+    if let Ok(whole) = path.canonicalize() {
+        return whole;
+    }
+    match (path.parent(), path.file_name(), path.read_link()) {
+        // A link to nothing yet. One in a circle leads nowhere.
+        (Some(parent), _, Ok(target)) => parent.canonicalize().map_or_else(|_| path.to_owned(), |at| at.join(target)),
+        (Some(parent), Some(name), Err(_)) => followed(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
 /// The block device of the file system that holds `path`, as `MAJ:MIN`; none if it has none, such as a network's. A path that is
-/// not there yet stands for the nearest directory above it that is.
+/// not there yet stands for the nearest directory above it that is, and what waits in a pool of the cache for where it will be.
 ///
 /// # Errors
 ///
 /// Nothing on the way to the path can be looked at.
 pub(crate) fn of_path(path: &Path) -> io::Result<Option<String>> {
     let path = std::path::absolute(path)?;
+    let path = match path.parent() {
+        Some(parent) if leads_to_pool(&path) => parent.to_owned(),
+        _ => followed(&path),
+    };
     let nearest = path.ancestors().find(|at| at.symlink_metadata().is_ok()).unwrap_or(&path);
     let status = stat(nearest)?;
     let device = block_device(&status).unwrap_or(status.st_dev);
@@ -107,6 +133,13 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let own = of_path(directory.path()).expect("looked at");
         assert_eq!(of_path(&directory.path().join("not/there/yet")).expect("looked at"), own);
+        for (name, target) in
+            [("waiting", "/proc/no-such-pool/.deferred/1"), ("dangling", "not there/yet"), ("circle", "circle")]
+        {
+            let link = directory.path().join(name);
+            std::os::unix::fs::symlink(target, &link).expect("linked");
+            assert_eq!(of_path(&link).ok(), (name != "circle").then(|| own.clone()), "{name}");
+        }
     }
 
     #[test]

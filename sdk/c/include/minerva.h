@@ -138,10 +138,12 @@ typedef struct minerva_request {
     // It must have begun within so long; 0: it is not bound so. One of the two at most. Without both it waits as long as the
     // operator lets an operation wait.
     uint64_t begin_within_ns;
-    // On which disk, as `MAJ:MIN` of the host; null: the disk that the tenant uses most.
+    // On which disk, as `MAJ:MIN` of the host; null: the one below `path`, or where that has none the disk that the tenant uses most.
     const char *device;
     // A `minerva_access`.
     uint32_t access;
+    // What it reads or writes, or something beside it; null: the working directory.
+    const char *path;
 } minerva_request;
 
 #ifdef __cplusplus
@@ -346,7 +348,7 @@ enum minerva_status minerva_set_level(const struct minerva_client *client,
 //
 // # Safety
 //
-// `client` came from `minerva_connect`. `request` can be read, and its `device` is null or a text that ends with a zero.
+// `client` came from `minerva_connect`. `request` can be read, and its `device` and `path` are null or texts that end with a zero.
 // `operation` may be written to; it is null if this fails. The caller ends what it gets with `minerva_finish` or
 // `minerva_cancel`.
 enum minerva_status minerva_coordinate(const struct minerva_client *client,

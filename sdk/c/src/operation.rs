@@ -8,6 +8,7 @@ use minerva_client::cache::Pool;
 use minerva_client::{Access, Begun, Operation, blocking};
 use std::ffi::{c_char, c_int};
 use std::os::fd::IntoRawFd;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What an operation mostly does.
@@ -35,10 +36,12 @@ pub struct MinervaRequest {
     /// It must have begun within so long; 0: it is not bound so. One of the two at most. Without both it waits as long as the
     /// operator lets an operation wait.
     pub begin_within_ns: u64,
-    /// On which disk, as `MAJ:MIN` of the host; null: the disk that the tenant uses most.
+    /// On which disk, as `MAJ:MIN` of the host; null: the one below `path`, or where that has none the disk that the tenant uses most.
     pub device: *const c_char,
     /// A `minerva_access`.
     pub access: u32,
+    /// What it reads or writes, or something beside it; null: the working directory.
+    pub path: *const c_char,
 }
 
 /// Why an operation begins.
@@ -67,7 +70,7 @@ pub struct MinervaOperation {
 ///
 /// # Safety
 ///
-/// `client` came from `minerva_connect`. `request` can be read, and its `device` is null or a text that ends with a zero.
+/// `client` came from `minerva_connect`. `request` can be read, and its `device` and `path` are null or texts that end with a zero.
 /// `operation` may be written to; it is null if this fails. The caller ends what it gets with `minerva_finish` or
 /// `minerva_cancel`.
 #[unsafe(no_mangle)]
@@ -112,8 +115,9 @@ unsafe fn coordinate(
     // SAFETY: as the caller promises.
     let (client, request) = unsafe { (client::of(client)?, given(request, "request")?) };
     // SAFETY: as the caller promises.
-    let device = unsafe { text(request.device, "device")? };
-    let mut inner = client.coordinate(Operation { pool, ..operation_of(request, device)? })?;
+    let (device, path) = unsafe { (text(request.device, "device")?, text(request.path, "path")?) };
+    let path = path.map(PathBuf::from);
+    let mut inner = client.coordinate(Operation { pool, path, ..operation_of(request, device)? })?;
     let begun = match inner.wait() {
         Begun::Told => MinervaBegun::Told,
         Begun::InTime => MinervaBegun::InTime,
@@ -225,8 +229,14 @@ mod tests {
     use minerva_client::{Access, Deadline};
     use std::time::Duration;
 
-    const NOTHING: MinervaRequest =
-        MinervaRequest { bytes: 0, done_within_ns: 0, begin_within_ns: 0, device: std::ptr::null(), access: 0 };
+    const NOTHING: MinervaRequest = MinervaRequest {
+        bytes: 0,
+        done_within_ns: 0,
+        begin_within_ns: 0,
+        device: std::ptr::null(),
+        access: 0,
+        path: std::ptr::null(),
+    };
 
     #[test]
     fn a_request_is_what_its_numbers_say() {

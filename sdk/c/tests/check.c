@@ -98,6 +98,9 @@ static void nothing_that_harms(minerva_client *client) {
     CHECK(minerva_create_coordinated(NULL, "/tmp/x", &descriptor) == MINERVA_STATUS_INVALID && descriptor == -1);
     request.device = "\xff";
     CHECK(minerva_coordinate(client, &request, &operation) == MINERVA_STATUS_INVALID);
+    request.device = NULL;
+    request.path = "\xff";
+    CHECK(minerva_coordinate(client, &request, &operation) == MINERVA_STATUS_INVALID);
     CHECK(minerva_boost(client, 0, NULL, NULL) == MINERVA_STATUS_INVALID);
     CHECK(minerva_boost_as(client, NULL, second_ns, NULL, NULL) == MINERVA_STATUS_INVALID);
     CHECK(minerva_credits(client, NULL) == MINERVA_STATUS_INVALID);

@@ -63,17 +63,18 @@ def test_a_level_is_held_while_the_body_runs_and_taken_again(server: Running) ->
             async with client.job("sort", bytes=500) as job:
                 assert job.place == (2, 3)
             await until(lambda: not server.script.jobs)
-            async with client.debt("rebuild", 50, deadline=60) as debt:
+            async with client.debt("rebuild", 50, tied_bytes=7, deadline=60) as debt:
                 assert not debt.may_work
                 await debt.report(10)
-                assert [report.done_ns for report in server.script.debt_reports] == [10 * 10**9]
+                told = [(report.done_ns, report.service_ns, report.tied_bytes) for report in server.script.debt_reports]
+                assert told == [(10 * 10**9, 50 * 10**9, 7)], "what is not said is as before"
                 server.script.may_work.set()
                 await debt.wait()
                 assert debt.may_work
             await until(lambda: not server.script.debts)
             server.script.failures = [(grpc.StatusCode.PERMISSION_DENIED, "not you", "not-allowed")]
             with pytest.raises(minerva.NotAllowed, match="not you"):
-                async with client.deprioritized("low"):
+                async with client.deprioritized("low", strict=True):
                     pytest.fail("the body ran")
 
     run(work())

@@ -102,7 +102,11 @@ def test_an_operation_is_told_to_write_to_the_pool(service: Path, server: Runnin
     place = tmp_path / "file"
     with minerva.connect(server.address) as client:
         with client.coordinated(bytes=4, access="sequential-write", path=place, pool="stable") as operation:
-            assert (operation.begun, operation.path) == (minerva.Begun.IN_POOL, str(data))
+            assert operation.begun is minerva.Begun.IN_POOL
+            assert [question["ask"] for question in asked] == ["status"], "nothing is replaced before it is written"
+            # The link, which leads to the file wherever it is by then.
+            assert (operation.path, operation.path) == (str(place), str(place))
+            assert (asked[-1]["ask"], asked[-1]["path"]) == ("defer", str(place))
         with client.coordinated(bytes=4, access="sequential-write", path=place, pool="stable") as operation:
             assert operation.path == str(place), "the pool took it not"
         server.script.answers = [v1.CoordinateResponse(begin_now=v1.BeginNow())]
@@ -119,7 +123,7 @@ def test_an_operation_is_told_to_write_to_the_pool(service: Path, server: Runnin
 
 def test_an_operation_is_told_so_in_a_loop_too(service: Path, server: Running, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    serve(service, [status(100), {"answer": "deferring", "id": 1, "data": str(data)}])
+    asked = serve(service, [status(100), {"answer": "deferring", "id": 1, "data": str(data)}])
     server.script.answers = [v1.CoordinateResponse(write_to_pool=v1.WriteToPool())]
 
     async def work() -> str | None:
@@ -132,4 +136,56 @@ def test_an_operation_is_told_so_in_a_loop_too(service: Path, server: Running, t
             assert operation.begun is minerva.Begun.IN_POOL
             return operation.path
 
-    assert asyncio.run(work()) == str(data)
+    assert asyncio.run(work()) == str(tmp_path / "file")
+    assert [question["ask"] for question in asked] == ["status", "defer"]
+
+
+def test_what_others_would_find_changed_is_not_deferred(service: Path, tmp_path: Path) -> None:
+    asked = serve(service, [{"answer": "refused", "why": "full"}] * 9)
+    other = tmp_path / "other"
+    other.write_bytes(b"")
+    (tmp_path / "link").symlink_to(other)
+    with minerva.deferred(tmp_path / "link") as file:
+        file.write(b"text")
+    assert (tmp_path / "link").is_symlink() and other.read_bytes() == b"text", "written through"
+    os.link(other, tmp_path / "second name")
+    with minerva.deferred(other) as file:
+        file.write(b"more")
+    assert (tmp_path / "second name").read_bytes() == b"more"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with minerva.deferred(tmp_path / "pipe") as file:
+        file.write(b"text")
+    assert os.read(reader, 9) == b"text"
+    os.close(reader)
+    assert asked == []
+    (tmp_path / "waiting").symlink_to("/minerva/stable/.deferred/1")
+    with pytest.raises(OSError), minerva.deferred(tmp_path / "waiting"):  # noqa: PT011
+        pass
+    assert [question["path"] for question in asked] == [str(tmp_path / "waiting")], "what waits may be written anew"
+
+
+def test_a_deferred_file_keeps_its_permissions_and_its_directory(service: Path, tmp_path: Path) -> None:
+    asked = serve(service, [{"answer": "refused", "why": "full"}] * 2)
+    inner = tmp_path / "far" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(inner)
+    private = tmp_path / "far" / "private"
+    private.write_bytes(b"")
+    private.chmod(0o600)
+    # The kernel goes up from where the link leads.
+    with minerva.deferred(f"{tmp_path}/link/../private") as file:
+        file.write(b"text")
+    assert (asked[0]["path"], asked[0]["mode"]) == (str(private), 0o600)
+    assert private.read_bytes() == b"text"
+
+
+def test_of_two_who_make_a_file_one_does(service: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    asked = serve(service, [{"answer": "deferring", "id": 1, "data": str(data)}])
+    with minerva.deferred(tmp_path / "file", "xb") as file:
+        # As long as the service has not put a link there, the place is taken by an empty file.
+        with pytest.raises(FileExistsError), minerva.deferred(tmp_path / "file", "xb"):
+            pass
+        file.write(b"text")
+    assert data.read_bytes() == b"text" and len(asked) == 1

@@ -71,6 +71,10 @@ def test_a_token_is_sent_over_tcp_and_never_shown(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("MINERVA_TOKEN_FILE", str(file))
     credentials = minerva.Credentials.from_environment()
     assert credentials.token == "secret" and "secret" not in repr(credentials)
+    assert minerva.Credentials.from_environment({"MINERVA_TOKEN": "secret\n"}).token == "secret"
+    with pytest.raises(minerva.CredentialsError, match="no request can carry") as refused:
+        minerva.Credentials(token="sec\nret").metadata(Address.parse("http://127.0.0.1:1"))
+    assert "sec\nret" not in str(refused.value)
     assert credentials.metadata(Address.parse("unix:/a")) == ()
     script = Scripted()
     server = grpc.server(futures.ThreadPoolExecutor(4))

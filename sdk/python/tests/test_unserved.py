@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import pickle
 import warnings
 
 import grpc
@@ -29,6 +30,19 @@ def test_who_is_not_served_runs_on_with_one_warning(server: Running) -> None:
         assert len(told) == 1
     assert ran == [minerva.Begun.UNSERVED, None]
     assert server.script.finished == [] and server.script.cancelled == []
+
+
+def test_whom_the_operator_excludes_runs_on(server: Running) -> None:
+    with minerva.connect(server.address) as client:
+        server.script.failures = [(grpc.StatusCode.PERMISSION_DENIED, "The operator leaves this tenant out.", "not-allowed")]
+        with pytest.warns(minerva.UnservedWarning, match="leaves this tenant out"), client.deprioritized("low") as held:
+            assert held.level is None
+
+
+def test_a_refusal_passes_between_processes() -> None:
+    refusal = minerva.TooLate("the deadline has passed", "too-late", grpc.StatusCode.FAILED_PRECONDITION)
+    copy = pickle.loads(pickle.dumps(refusal))
+    assert (type(copy), str(copy), copy.word, copy.code) == (minerva.TooLate, str(refusal), refusal.word, refusal.code)
 
 
 def test_strict_makes_it_an_exception(server: Running) -> None:
@@ -68,6 +82,14 @@ def test_the_disk_is_that_of_the_path_or_of_the_working_directory(
 def test_a_path_that_is_not_there_yet_lies_where_it_will(tmp_path: pathlib.Path) -> None:
     assert _device.of_path(tmp_path / "not" / "there") == _device.of_path(tmp_path)
     assert _device.of_path("/proc/self/stat") == ""
+
+
+def test_what_waits_in_a_pool_lies_where_its_link_is(tmp_path: pathlib.Path) -> None:
+    own = _device.of_path(tmp_path)
+    waiting, dangling = tmp_path / "waiting", tmp_path / "dangling"
+    waiting.symlink_to("/proc/no-such-pool/.deferred/1")
+    dangling.symlink_to("not there/yet")
+    assert (_device.of_path(waiting), _device.of_path(dangling)) == (own, own)
 
 
 def test_a_file_system_with_a_number_of_its_own_is_found_among_the_mounts(

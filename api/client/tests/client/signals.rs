@@ -51,12 +51,18 @@ fn no_thread_of_the_library_takes_a_signal_and_the_programs_take_what_they_took(
     }
 }
 
-/// The agent's part is played by a script that notes which signals it holds off.
+/// The agent's part is played by a script that notes which signals it holds off, and what it has open.
 #[test]
-fn an_agent_takes_signals_whatever_the_thread_that_starts_it_does() {
+fn an_agent_takes_signals_and_no_descriptors_whatever_the_program_that_starts_it_has() {
     let place = place();
     let (program, log) = (place.path().join("agent"), place.path().join("log"));
-    let text = format!("#!/bin/sh\ngrep SigBlk /proc/self/status > {0}.new\nmv {0}.new {0}\n", log.display());
+    // As a shell holds a lock: programs that it starts have it too.
+    let lock = fs::File::create(place.path().join("lock")).expect("a lock");
+    rustix::io::fcntl_setfd(&lock, rustix::io::FdFlags::empty()).expect("it outlives exec");
+    let text = format!(
+        "#!/bin/sh\n(grep SigBlk /proc/self/status; ls -l /proc/$$/fd | grep -c /lock) > {0}.new\nmv {0}.new {0}\n",
+        log.display()
+    );
     fs::write(&program, text).expect("a program");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
     let socket = place.path().join("own/agent.sock");
@@ -75,5 +81,5 @@ fn an_agent_takes_signals_whatever_the_thread_that_starts_it_does() {
         client.expect("a client");
         fs::read_to_string(&log).expect("a log")
     });
-    assert_eq!(noted.trim(), "SigBlk:\t0000000000000000");
+    assert_eq!(noted.trim(), "SigBlk:\t0000000000000000\n0");
 }

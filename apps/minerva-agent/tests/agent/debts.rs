@@ -72,6 +72,20 @@ async fn a_debt_goes_with_the_agent_and_is_registered_again_through_the_next_as_
     until_async("it is withdrawn", || bed.script.asked(|asked| asked.holds_open == 0)).await;
 }
 
+#[tokio::test]
+async fn a_debt_of_which_nothing_is_done_yet_has_the_deadline_of_before_when_it_is_registered_again() {
+    let bed = Bed::new();
+    let server = bed.serve();
+    let _agent = bed.agent(&[]);
+    let held = bed.client().await.debt(debt()).await.expect("held");
+    drop(server);
+    until_async("who is told nothing may work", || held.may_work()).await;
+    let _server = bed.serve();
+    until_async("it is back", || bed.script.asked(|asked| asked.debts.len() == 2)).await;
+    let again = bed.script.asked(|asked| asked.debts[1].clone());
+    assert!(again.done_within_ns.is_some_and(|within| within < 600_000_000_000), "{again:?}");
+}
+
 /// The disk below the programs of this machine, if there is one.
 fn own_disk(path: &Path) -> Option<(String, DiskLooks)> {
     let device = std::os::linux::fs::MetadataExt::st_dev(&std::fs::metadata(path).ok()?);

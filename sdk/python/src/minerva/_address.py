@@ -110,10 +110,10 @@ class Credentials:
         key = _read(names, "MINERVA_KEY")
         if (certificate is None) != (key is None):
             raise CredentialsError("MINERVA_CERTIFICATE and MINERVA_KEY go together: set both or none")
-        token = names.get("MINERVA_TOKEN") or None
+        token = names.get("MINERVA_TOKEN", "").strip() or None
         if token is None:
             text = _read(names, "MINERVA_TOKEN_FILE")
-            token = None if text is None else text.decode("ascii", "replace").strip()
+            token = None if text is None else text.decode("utf-8", "replace").strip()
         return cls(_read(names, "MINERVA_CA"), certificate, key, token)
 
     def for_channel(self, address: Address) -> grpc.ChannelCredentials | None:
@@ -130,6 +130,9 @@ class Credentials:
         """What stands on each request."""
         if self.token is None or not address.is_tcp:
             return ()
+        if not all(" " <= letter <= "~" for letter in self.token):
+            # Not shown: it is a secret. grpcio would show it.
+            raise CredentialsError("the token has characters that no request can carry: see MINERVA_TOKEN or MINERVA_TOKEN_FILE")
         return (("authorization", f"Bearer {self.token}"),)
 
 

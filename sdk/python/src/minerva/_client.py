@@ -175,6 +175,7 @@ class _Kept(Generic[_Request, _Response]):
         except ValueError:
             # grpcio's way to say that the client was closed meanwhile.
             self._released.set()
+            self._heard.set()
             return Status(grpc.StatusCode.CANCELLED)
 
 
@@ -223,9 +224,12 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
 
     @property
     def may_work(self) -> bool:
-        """Whether work may be done now. Where nobody is there to say so, it may. A program that works looks every few requests."""
+        """Whether work may be done now. Where nobody is there to say so, it may, as in a child that the process forks. A program that
+        works looks every few requests."""
         last = self._last
-        return True if last is None else last.may_work
+        if last is None or self._link is None or self._link.process != os.getpid():
+            return True
+        return last.may_work
 
     @property
     def ended(self) -> MinervaError | None:
@@ -239,11 +243,10 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
         with self._told:
             return self._told.wait_for(lambda: self.may_work, seconds)
 
-    def report(self, done: float, *, service: float | None = None, tied_bytes: int = 0) -> None:
-        """So many seconds of it are done. `service`, if there is more by now than there was, is all of it, and `tied_bytes` what the
-        rest ties. Told at most once a second, and the end of it at once."""
-        whole = self._owing.service_ns / 1e9 if service is None else service
-        self._owing = _wire.debt_report(self._request.name, whole, done, tied_bytes)
+    def report(self, done: float, *, service: float | None = None, tied_bytes: int | None = None) -> None:
+        """So many seconds of it are done. `service` is all of it and `tied_bytes` what the rest ties, where that is not what it was.
+        Told at most once a second, and the end of it at once."""
+        self._owing = _wire.debt_report(self._owing, done, service, tied_bytes)
         link, now = self._link, time.monotonic()
         is_over = self._owing.done_ns >= self._owing.service_ns
         is_soon = now - self._reported < REPORT_SECONDS and not is_over
@@ -270,7 +273,7 @@ class Coordinated:
     """An operation that may begin."""
 
     def __init__(
-        self, link: _Link | None, key: str, begun: Begun, waited_seconds: float, path: str | None = None
+        self, link: _Link | None, key: str, begun: Begun, waited_seconds: float, written: cache.Written | None = None
     ) -> None:
         self._link = link
         self.request_id = key
@@ -279,8 +282,13 @@ class Coordinated:
         """Why it begins."""
         self.waited_seconds = waited_seconds
         """How long it was held."""
-        self.path = path
-        """Where to write: the path that was given, or, in the pool, a file that is there and empty, with a link at that path."""
+        self._written = written
+
+    @property
+    def path(self) -> str | None:
+        """Where to write: the path that was given. Asked for the first time, it is by then a link to an empty file in the pool, if the
+        operation goes there and the pool takes it; what was there before is gone."""
+        return None if self._written is None else self._written.placed()
 
     def finish(self) -> None:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
@@ -524,10 +532,10 @@ class Client:
         request = _wire.coordinate_request(
             request_id or new_key(), bytes, deadline, begin_by, access, device, path, pool
         )
-        place = None if path is None else os.fspath(path)
+        written = None if path is None else cache.Written(os.fspath(path), pool, bytes)
         link = self._there()
         if link is None:
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, written and written.in_place())
         asked = time.monotonic()
         try:
             begun = _wait(link, request)
@@ -535,17 +543,17 @@ class Client:
                 link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
         except NoServer as absence:
             self._lose(absence)
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, written and written.in_place())
         except MinervaError:
             # Refused, it is not under way.
             raise
         except BaseException:
             link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
             raise
-        if begun is Begun.IN_POOL and place is not None and pool is not None:
-            where = cache.place(place, pool, bytes)
-            return Coordinated(None, request.request_id, begun, time.monotonic() - asked, where)
-        return Coordinated(link, request.request_id, begun, time.monotonic() - asked, place)
+        waited = time.monotonic() - asked
+        if begun is Begun.IN_POOL:
+            return Coordinated(None, request.request_id, begun, waited, written)
+        return Coordinated(link, request.request_id, begun, waited, written and written.in_place())
 
     @contextlib.contextmanager
     def coordinated(
@@ -583,9 +591,8 @@ class Client:
             if strict or (device and isinstance(refusal, UnknownDevice)):
                 raise
             warn_unserved_once(refusal)
-            operation = Coordinated(
-                None, new_key(), Begun.UNSERVED, 0.0, None if path is None else os.fspath(path)
-            )
+            written = None if path is None else cache.Written(os.fspath(path))
+            operation = Coordinated(None, new_key(), Begun.UNSERVED, 0.0, written)
         try:
             yield operation
         except BaseException:

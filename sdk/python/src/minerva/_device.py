@@ -6,6 +6,8 @@ import os
 import stat
 
 _MOUNTS = "/proc/self/mountinfo"
+_DEFERRED = ".deferred"
+"""Where in a tenant's tree files wait."""
 
 
 def of_path(path: str | os.PathLike[str] | None) -> str:
@@ -18,10 +20,19 @@ def of_path(path: str | os.PathLike[str] | None) -> str:
             return _of_existing(".")
         except OSError:
             return ""
-    nearest = os.path.abspath(path)
+    # What waits in a pool belongs to where its link is; other links are followed, also those that lead to nothing yet.
+    nearest = os.path.abspath(os.path.dirname(path) or ".") if leads_to_pool(path) else os.path.realpath(path)
     while not os.path.lexists(nearest) and nearest != os.path.dirname(nearest):
         nearest = os.path.dirname(nearest)
     return _of_existing(nearest)
+
+
+def leads_to_pool(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a link to a file that waits in a pool of the cache to be moved there."""
+    try:
+        return os.path.basename(os.path.dirname(os.readlink(path))) == _DEFERRED
+    except OSError:
+        return False
 
 
 def _of_existing(path: str) -> str:

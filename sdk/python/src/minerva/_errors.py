@@ -54,6 +54,10 @@ class Refused(MinervaError):
         self.code = code
         """The status code."""
 
+    def __reduce__(self) -> tuple[type[Refused], tuple[str, str, grpc.StatusCode]]:
+        """A process that works for another hands it over with its exceptions, which Python makes again from what they were made of."""
+        return type(self), (str(self), self.word, self.code)
+
 
 class NotIdentified(Refused):
     """Nobody knows who asks: the certificate or token is nobody's, or has expired."""
@@ -115,8 +119,9 @@ class UnknownProcess(Refused):
     """There is no such process to bind a level to."""
 
 
-UNSERVED = (NotIdentified, UnknownTenant, UnknownDevice, NotSeenYet)
-"""What says that the server has nothing to do with this program, and not that the program asked for something wrong."""
+UNSERVED = (NotIdentified, UnknownTenant, UnknownDevice, NotSeenYet, NotAllowed)
+"""What says that the server has nothing to do with this program, or that its operator wants it so, and not that the program asked for
+something wrong."""
 
 _CLASSES: dict[str, type[Refused]] = {
     "not-identified": NotIdentified,

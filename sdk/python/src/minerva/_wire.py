@@ -79,7 +79,7 @@ def debt_request(
     path: str | os.PathLike[str] | None,
 ) -> v1.HoldDebtRequest:
     """Work that can wait."""
-    report = debt_report(name, service, 0, tied_bytes)
+    report = debt_report(v1.ReportDebtRequest(name=name), 0, service, tied_bytes)
     request = v1.HoldDebtRequest(
         name=name,
         service_ns=report.service_ns,
@@ -92,15 +92,17 @@ def debt_request(
     return request
 
 
-def debt_report(name: str, service: float, done: float, tied_bytes: int) -> v1.ReportDebtRequest:
-    """How far it is."""
-    if not 0 <= tied_bytes <= _COUNT_MAX:
+def debt_report(
+    before: v1.ReportDebtRequest, done: float, service: float | None, tied_bytes: int | None
+) -> v1.ReportDebtRequest:
+    """How far it is; what is None is as before."""
+    if tied_bytes is not None and not 0 <= tied_bytes <= _COUNT_MAX:
         raise ValueError(f"tied_bytes is a whole number from 0 on, not {tied_bytes!r}")
     return v1.ReportDebtRequest(
-        name=name,
-        service_ns=nanoseconds(service, "service"),
+        name=before.name,
+        service_ns=before.service_ns if service is None else nanoseconds(service, "service"),
         done_ns=nanoseconds(done, "done"),
-        tied_bytes=tied_bytes,
+        tied_bytes=before.tied_bytes if tied_bytes is None else tied_bytes,
     )
 
 

@@ -271,7 +271,9 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
     def may_work(self) -> bool:
         """As `minerva.Debt.may_work`."""
         last = self._last
-        return True if last is None else last.may_work
+        if last is None or self._link is None or self._link.process != os.getpid():
+            return True
+        return last.may_work
 
     @property
     def ended(self) -> MinervaError | None:
@@ -280,12 +282,12 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
 
     async def wait(self) -> None:
         """Returns when work may be done."""
-        await self._may.wait()
+        if not self.may_work:
+            await self._may.wait()
 
-    async def report(self, done: float, *, service: float | None = None, tied_bytes: int = 0) -> None:
+    async def report(self, done: float, *, service: float | None = None, tied_bytes: int | None = None) -> None:
         """As `minerva.Debt.report`."""
-        whole = self._owing.service_ns / 1e9 if service is None else service
-        self._owing = _wire.debt_report(self._request.name, whole, done, tied_bytes)
+        self._owing = _wire.debt_report(self._owing, done, service, tied_bytes)
         link, now = self._link, time.monotonic()
         is_over = self._owing.done_ns >= self._owing.service_ns
         is_soon = now - self._reported < REPORT_SECONDS and not is_over
@@ -314,7 +316,7 @@ class Coordinated:
     """An operation that may begin."""
 
     def __init__(
-        self, link: _Link | None, key: str, begun: Begun, waited_seconds: float, path: str | None = None
+        self, link: _Link | None, key: str, begun: Begun, waited_seconds: float, written: cache.Written | None = None
     ) -> None:
         self._link = link
         self.request_id = key
@@ -323,8 +325,12 @@ class Coordinated:
         """Why it begins."""
         self.waited_seconds = waited_seconds
         """How long it was held."""
-        self.path = path
-        """Where to write: the path that was given, or, in the pool, a file that is there and empty, with a link at that path."""
+        self._written = written
+
+    @property
+    def path(self) -> str | None:
+        """As `minerva.Coordinated.path`. The first time it asks the cache's service of this machine, and waits for the answer."""
+        return None if self._written is None else self._written.placed()
 
     async def finish(self) -> None:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
@@ -571,10 +577,10 @@ class Client:
             path,
             pool,
         )
-        place = None if path is None else os.fspath(path)
+        written = None if path is None else cache.Written(os.fspath(path), pool, bytes)
         link = await self._there()
         if link is None:
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, written and written.in_place())
         asked = time.monotonic()
         try:
             begun = await _wait(link, request)
@@ -582,14 +588,14 @@ class Client:
                 await link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
         except NoServer as absence:
             self._lose(absence)
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, written and written.in_place())
         except asyncio.CancelledError:
             await link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
             raise
-        if begun is Begun.IN_POOL and place is not None and pool is not None:
-            where = await asyncio.to_thread(cache.place, place, pool, bytes)
-            return Coordinated(None, request.request_id, begun, time.monotonic() - asked, where)
-        return Coordinated(link, request.request_id, begun, time.monotonic() - asked, place)
+        waited = time.monotonic() - asked
+        if begun is Begun.IN_POOL:
+            return Coordinated(None, request.request_id, begun, waited, written)
+        return Coordinated(link, request.request_id, begun, waited, written and written.in_place())
 
     @contextlib.asynccontextmanager
     async def coordinated(
@@ -620,9 +626,8 @@ class Client:
             if strict or (device and isinstance(refusal, UnknownDevice)):
                 raise
             warn_unserved_once(refusal)
-            operation = Coordinated(
-                None, new_key(), Begun.UNSERVED, 0.0, None if path is None else os.fspath(path)
-            )
+            written = None if path is None else cache.Written(os.fspath(path))
+            operation = Coordinated(None, new_key(), Begun.UNSERVED, 0.0, written)
         try:
             yield operation
         except BaseException:

@@ -23,6 +23,8 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO, Any, Literal
 
+from . import _device
+
 Pool = Literal["temporary", "stable"]
 
 SOCKET_DEFAULT = "/run/minerva-fs/control.sock"
@@ -57,20 +59,38 @@ def _mask() -> int:
     return 0o022
 
 
+def _permissions(place: str) -> int | None:
+    """Of a new file at a place; None where a link in place of what is there would be something else to others: what is no file of this
+    user's alone, or a link that leads elsewhere than to what waits in a pool."""
+    try:
+        shown = os.lstat(place)
+    except FileNotFoundError:
+        return 0o666 & ~_mask()
+    if stat.S_ISLNK(shown.st_mode):
+        return 0o666 & ~_mask() if _device.leads_to_pool(place) else None
+    is_own = stat.S_ISREG(shown.st_mode) and shown.st_nlink == 1 and shown.st_uid == os.geteuid()
+    return shown.st_mode & 0o777 if is_own else None
+
+
 def _place(path: str, pool: Pool, tenant: str | None, bytes: int) -> str | None:
     """What is to be written in place of the file; None where it is not deferred."""
     try:
-        place = os.path.abspath(path)
+        # Links on the way are followed as the kernel does, which `..` behind one would not be by the path's text.
+        directory, name = os.path.split(os.fsdecode(path))
+        place = os.path.join(os.path.realpath(directory), name)
         parent = os.stat(os.path.dirname(place))
+        mode = _permissions(place)
         place.encode("utf-8")
     except (OSError, ValueError):
+        return None
+    if mode is None or name in ("", ".", ".."):
         return None
     answer = _ask(
         {
             "ask": "defer",
             "path": place,
             "directory": [parent.st_dev, parent.st_ino],
-            "mode": 0o666 & ~_mask(),
+            "mode": mode,
             "pool": pool,
             "tenant": tenant,
             "bytes": bytes,
@@ -82,10 +102,25 @@ def _place(path: str, pool: Pool, tenant: str | None, bytes: int) -> str | None:
     return data if isinstance(data, str) else None
 
 
-def place(path: str, pool: Pool, bytes: int = 0) -> str:
-    """Where a new file for `path` is to be written: in the pool, where it is there and empty, with a link at `path`, or at `path` itself
-    where the pool refuses."""
-    return _place(path, pool, None, bytes) or path
+class Written:
+    """Where an operation writes its file: in the pool, where one is given and takes it."""
+
+    def __init__(self, path: str, pool: Pool | None = None, bytes: int = 0) -> None:
+        self._path = path
+        self._pool = pool
+        self._bytes = bytes
+
+    def in_place(self) -> Written:
+        """The same, but not in a pool."""
+        return Written(self._path)
+
+    def placed(self) -> str:
+        """The path, where the file in the pool is by then, empty, as a link. The link is what to write to, as the file below is gone from
+        the pool once it was moved here."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            _place(self._path, pool, None, self._bytes)
+        return self._path
 
 
 @contextlib.contextmanager
@@ -102,17 +137,20 @@ def deferred(
 
     It is at its place at once, as a symbolic link, and is moved there once it is closed everywhere and its disk is quiet. `mode` is
     `w` or `x` with what `open` takes beside them, `options` the rest of what it takes. What waits in the pool `temporary` is lost by
-    a restart of the machine. `bytes` is how long it is expected to become: it is not deferred where that has no room.
+    a restart of the machine. `bytes` is how long it is expected to become: it is not deferred where that has no room. Neither is what
+    others would find changed: a pipe, a device, a link, another user's file, or one with further names.
     """
     if not set(mode) & {"w", "x"}:
         raise ValueError(f"a deferred file is a new one: mode {mode!r} does not write it")
     name = os.fspath(path)
-    if "x" in mode and os.path.lexists(name):
-        raise FileExistsError(name)
+    if "x" in mode:
+        # Made here, so that of two programs one has it; what is deferred then takes its place.
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        mode = mode.replace("x", "w")
     data = _place(name, pool, tenant, bytes)
     if data is not None:
         try:
-            file = builtins.open(data, mode.replace("x", "w"), **options)
+            file = builtins.open(data, mode, **options)
         except OSError:
             data = None
     if data is None:
