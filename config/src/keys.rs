@@ -96,7 +96,7 @@ pub(crate) const SECTIONS: &[Section] = &[
     },
     Section {
         name: "participation",
-        doc: "Where tenants ask. All but the limits, the last six, takes a restart.",
+        doc: "Where tenants ask. All but the certificates and the limits, the last six, takes a restart.",
         keys: PARTICIPATION,
     },
     Section { name: "forecast", doc: "What tenants are expected to do.", keys: FORECAST },
@@ -176,7 +176,7 @@ const DAEMON: &[Key<Config>] = &[
     },
     Key {
         name: "viewer_group",
-        doc: "The group whose members may look: status, watch, explain, forecast, audit, and nothing else; unset: nobody.",
+        doc: "The group whose members may look: status, top, explain, forecast, audit, jobs, and background list, plan and explain; nothing else. Unset: nobody.",
         kind: Kind::Text {
             form: "a group",
             set: |c, v| group_name(v).map(|group| c.daemon.viewer_group = Some(group)),
@@ -186,7 +186,7 @@ const DAEMON: &[Key<Config>] = &[
     },
     Key {
         name: "metrics",
-        doc: "Where Prometheus reads: \"none\", \"unix:/run/minerva/metrics.sock\" or \"loopback:9561\".",
+        doc: "Where Prometheus reads: \"none\", \"loopback:9561\", or \"unix:/run/minerva/metrics.sock\", which root and members of `socket_group` can connect to.",
         kind: Kind::Text { form: METRICS_FORM, set: |c, v| parse_metrics(v).map(|metrics| c.daemon.metrics = metrics) },
         show: |c| show_text(&c.daemon.metrics.to_string()),
         example: "",

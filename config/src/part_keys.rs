@@ -161,7 +161,7 @@ pub(crate) const COORDINATION: &[Key<Config>] = &[
     },
     Key {
         name: "spare_silent",
-        doc: "An operation is raised, and keeps the place it began with, only as far as tenants that say nothing are ahead of what they would have had if nobody took part; otherwise whatever it costs them.",
+        doc: "`true`: an operation gets priority only as far as tenants that do not take part lose nothing compared with nobody taking part. `false`: it gets priority whatever that costs them.",
         kind: Kind::Flag { set: |c, v| c.engine.coordination.spare_silent = v },
         show: |c| Some(c.engine.coordination.spare_silent.to_string()),
         example: "",

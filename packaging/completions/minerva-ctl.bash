@@ -996,13 +996,17 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__attach__subcmd__line)
-            opts="-h --file --json --socket --config --help"
+            opts="-h --file --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1022,12 +1026,16 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__deferred)
-            opts="-h --json --socket --config --help"
+            opts="-h --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1044,12 +1052,16 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__drop)
-            opts="-h --json --socket --config --help"
+            opts="-h --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1066,12 +1078,16 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__explain)
-            opts="-h --json --socket --config --help"
+            opts="-h --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1088,12 +1104,16 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__flush)
-            opts="-h --no-wait --json --socket --config --help"
+            opts="-h --no-wait --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1278,7 +1298,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__put)
-            opts="-h --from --pool --tenant --json --socket --config --help"
+            opts="-h --from --pool --tenant --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1293,6 +1313,10 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --tenant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1312,7 +1336,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__run)
-            opts="-h --pool --tenant --json --socket --config --help"
+            opts="-h --pool --tenant --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1323,6 +1347,10 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --tenant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1342,12 +1370,16 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__status)
-            opts="-h --json --socket --config --help"
+            opts="-h --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1364,12 +1396,16 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__top)
-            opts="-h --once --json --socket --config --help"
+            opts="-h --once --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1386,7 +1422,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__units)
-            opts="-h --file --systemd --write --json --socket --config --help"
+            opts="-h --file --systemd --write --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1397,6 +1433,10 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --systemd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -153,50 +153,60 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not _
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l from -d 'What to write [default: standard input]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l pool -d 'In which pool: stable or temporary; what is in temporary is lost by a restart of the machine' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l tenant -d 'As which tenant, for root and for users who are several' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l no-wait -d 'Do not wait'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from status" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from status" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from status" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from status" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -l once -d 'Print it once and end'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from explain" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from explain" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from explain" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from explain" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from run" -l pool -d 'In which pool: stable or temporary; what is in temporary is lost by a restart of the machine' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from run" -l tenant -d 'As which tenant, for root and for users who are several' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from run" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from run" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from run" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from run" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from units" -l file -d 'The cache\'s file' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from units" -l systemd -d 'Where the drop-ins are' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from units" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from units" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from units" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from units" -l write -d 'Write them, and let systemd read them'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from units" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from units" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from attach-line" -l file -d 'The cache\'s file' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from attach-line" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from attach-line" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from attach-line" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from attach-line" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from attach-line" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from drop" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from drop" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from drop" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from drop" -l json -d 'Print JSON, one object per line'

@@ -1210,7 +1210,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__vm__subcmd__tags)
-            opts="-h --profile --block --depth --access --tag-depth --seconds --runs --logs --no-kernel --seed --json --binaries --minervad --help"
+            opts="-h --profile --block --depth --access --tag-depth --seconds --runs --logs --no-kernel --arm64 --seed --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -351,6 +351,7 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l binaries -d 'Folder of minervad and minerva-ctl; by default they are searched for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l minervad -d 'Path of the daemon, if it is not beside the other programs' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l no-kernel -d 'Do not measure plain `ionice` levels under the kernel\'s BFQ'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l arm64 -d 'The third guest has arm64 processors, Debian\'s kernel for them, and its busybox\'s `ionice` and `dd` for programs. Without the arm of plain `ionice`'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l json -d 'Print JSON, one object per line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l profile -d 'Profile of the disk to emulate' -r

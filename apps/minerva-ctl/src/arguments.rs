@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Commands for tenants (priority, credits, boost, when, whoami, run) need neither root nor a daemon on this machine: in a
 /// container they use the host's socket, in a guest minerva-agent. MINERVA_ADDRESS names another
 /// server: unix:/path, vsock:2:7420, https://host:7420 (with MINERVA_CA, and MINERVA_CERTIFICATE and MINERVA_KEY, or
-/// MINERVA_TOKEN_FILE).
+/// MINERVA_TOKEN or MINERVA_TOKEN_FILE).
 #[derive(Debug, clap::Parser)]
 #[command(name = "minerva-ctl", version)]
 pub(crate) struct Arguments {
@@ -141,7 +141,7 @@ pub(crate) enum Command {
     /// Talks to minerva-fs itself, and works without the daemon. Users see their own files, root sees all.
     Cache {
         /// The service's socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]
-        #[arg(long, value_name = "PATH")]
+        #[arg(long, value_name = "PATH", global = true)]
         server: Option<PathBuf>,
         /// What to do
         #[command(subcommand)]
@@ -466,8 +466,10 @@ pub(crate) enum ConfigCommand {
 
 #[cfg(test)]
 mod tests {
-    use super::Arguments;
+    use super::{Arguments, CacheCommand, Command};
     use clap::{CommandFactory, Parser};
+    use std::ffi::OsString;
+    use std::path::PathBuf;
 
     #[test]
     fn the_command_line_is_sound() {
@@ -490,6 +492,31 @@ mod tests {
         for line in named {
             let read = Arguments::try_parse_from(line.split(' '));
             assert!(read.is_ok(), "{line}: {}", read.expect_err("refused"));
+        }
+    }
+
+    #[test]
+    fn the_caches_socket_may_be_named_before_and_after_what_is_to_be_done() {
+        let read = |line: &str| match Arguments::try_parse_from(line.split(' ')).expect("understood").command {
+            Command::Cache { server, command } => (server, command),
+            other => panic!("{other:?}"),
+        };
+        let named = Some(PathBuf::from("/run/pool/control.sock"));
+        assert_eq!(read("minerva-ctl cache --server /run/pool/control.sock status").0, named);
+        assert_eq!(read("minerva-ctl cache status --server /run/pool/control.sock").0, named);
+        // What stands behind a command is the command's own.
+        let (server, run) = read("minerva-ctl cache run /srv/dump -- mysqldump --server other");
+        let CacheCommand::Run { command, .. } = run else { panic!("{run:?}") };
+        assert_eq!((server, command), (None, ["mysqldump", "--server", "other"].map(OsString::from).to_vec()));
+    }
+
+    #[test]
+    fn the_help_names_every_variable_by_which_the_server_is_found() {
+        let help = Arguments::command().render_long_help().to_string();
+        for variable in ["ADDRESS", "CA", "CERTIFICATE", "KEY", "TOKEN", "TOKEN_FILE"] {
+            let variable = format!("MINERVA_{variable}");
+            let is_end = |rest: &str| !rest.starts_with(|next: char| next == '_' || next.is_alphanumeric());
+            assert!(help.split(&variable).skip(1).any(is_end), "{variable} is not in {help}");
         }
     }
 

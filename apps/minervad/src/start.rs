@@ -81,9 +81,8 @@ fn privileges(config: &Config, roots: &Roots) -> anyhow::Result<()> {
         let _ = write!(missing, "\n- {why}");
     }
     for directory in [&config.daemon.runtime_dir, &config.daemon.state_dir] {
-        if !can_be_made(directory) {
-            let shown = directory.display();
-            let _ = write!(missing, "\n- {shown} cannot be written: run as root, or name another in [daemon]");
+        if let Some(why) = why_not_written(directory) {
+            let _ = write!(missing, "\n- {why}");
         }
     }
     if missing.is_empty() {
@@ -120,10 +119,19 @@ fn why_not_steered(config: &Config, roots: &Roots) -> Option<String> {
     }
 }
 
-/// The directory can be written, or made in the nearest one above that is there.
-fn can_be_made(directory: &Path) -> bool {
+/// What keeps the directory from being written, or made in the nearest one above that is there, and what to do about it.
+fn why_not_written(directory: &Path) -> Option<String> {
+    let shown = directory.display();
     let there = directory.ancestors().find(|path| path.exists());
-    there.is_some_and(|path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok())
+    match there.map_or(Err(Errno::NOENT), |path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK)) {
+        Ok(()) => None,
+        // `ProtectSystem=strict` leaves the unit only what it names.
+        Err(Errno::ROFS) => Some(format!(
+            "{shown} is read-only here: under the unit add ReadWritePaths={shown} (systemctl edit minervad), after making the \
+             directory; or name another in [daemon]"
+        )),
+        Err(_) => Some(format!("{shown} cannot be written: run as root, or name another in [daemon]")),
+    }
 }
 
 fn lock(runtime_dir: &Path) -> anyhow::Result<InstanceLock> {

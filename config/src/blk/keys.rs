@@ -104,8 +104,8 @@ pub(super) const DEVICE: &[Key<BlkDeviceSettings>] = &[
     },
     Key {
         name: "model",
-        doc: "As what its contracts are judged: sata7200-80g, sas10k-300g, sata-ssd, or the path of a model that `minerva-sim fit`\n\
-              # made of measurements; unset: sata7200-80g where it seeks, sata-ssd elsewhere.",
+        doc: "As what its contracts are judged: sata7200-80g, sas10k-300g, sata-ssd, slow-ssd, or the path, with a `/` in it, of a model\n\
+              # that `minerva-sim fit` made of measurements; unset: sata7200-80g where it seeks, sata-ssd elsewhere.",
         kind: Kind::Text {
             form: "the name or path of a disk model",
             set: |d, v| model(v).map(|model| d.model = Some(model)),

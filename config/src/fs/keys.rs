@@ -45,7 +45,7 @@ pub(super) const SERVER: &[Key<FsServerSettings>] = &[
     },
     Key {
         name: "runtime",
-        doc: "Where the memory of tenants is mounted, and where minerva-ctl finds the socket.",
+        doc: "Where the memory of tenants is mounted, and where `control.sock` is. Programs and minerva-ctl look for that in the default directory only: with another one set MINERVA_CACHE_SOCKET, or `minerva-ctl cache --server`.",
         kind: Kind::Text { form: PATH_FORM, set: |s, v| absolute(v).map(|path| s.runtime = path) },
         show: |s| show_path(&s.runtime),
         example: "",
@@ -59,7 +59,7 @@ pub(super) const SERVER: &[Key<FsServerSettings>] = &[
     },
     Key {
         name: "metrics",
-        doc: "Where Prometheus reads: \"none\", \"unix:/run/minerva-fs/metrics.sock\" or \"loopback:9562\".",
+        doc: "Where Prometheus reads: \"none\", \"loopback:9562\", or \"unix:/run/minerva-fs/metrics.sock\", which only root can connect to.",
         kind: Kind::Text { form: METRICS_FORM, set: |s, v| parse_metrics(v).map(|metrics| s.metrics = metrics) },
         show: |s| show_text(&s.metrics.to_string()),
         example: "",

@@ -18,6 +18,9 @@ const ARM: &str = "once a boot, because without bfq the kernel counts what tenan
      rule: for limit in 1000000000000 0; do echo \"$(cat /sys/block/<disk>/dev) $limit\" > \
      /sys/fs/cgroup/blkio/blkio.throttle.read_bps_device; done";
 
+const ASKS_FOR_IOCOST: &str =
+    "minerva.toml asks for iocost on <disk>, so Minerva enables it itself once its mode is enforce";
+
 /// Whether and how shares bite on a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suitability {
@@ -68,8 +71,8 @@ pub fn suitability(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Su
     if !facts.controller_enabled {
         return Suitability::watches(
             "the io controller is not enabled for groups below the root, so they have no knobs",
-            "enable it for every service: set DefaultIOAccounting=yes in /etc/systemd/system.conf, then: systemctl \
-             daemon-reexec; without systemd, in the root and in each group that holds tenants (memory, so that writeback is \
+            "enable it for every service: set DefaultIOAccounting=yes in /etc/systemd/system.conf.d/minerva.conf, below [Manager], \
+             then: systemctl daemon-reexec; without systemd, in the root and in each group that holds tenants (memory, so that writeback is \
              charged to whoever caused it): echo '+io +memory' > /sys/fs/cgroup/cgroup.subtree_control",
         );
     }
@@ -178,35 +181,47 @@ fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitab
         return match facts.stacked_on.is_empty() {
             true => Suitability::watches(
                 "<disk> has no elevator and iocost is not enabled for it, so nothing reads weights",
-                "enable iocost: set enable_iocost = true for <disk> in minerva.toml, or set back_end to cap tenants",
+                without_elevator(facts).unwrap_or_else(|| {
+                    "use a kernel with CONFIG_BLK_CGROUP_IOCOST or CONFIG_BLK_DEV_THROTTLING".to_owned()
+                }),
             ),
             false => stacked(facts),
         };
     };
     let reason = format!("the elevator of <disk> is {elevator}, which does not read weights");
     if asks_for_bfq(settings) {
-        return Suitability::watches(
-            reason,
-            "minerva.toml asks for bfq on <disk>, so Minerva puts it in force itself once its mode is enforce",
-        );
+        let remedy = "minerva.toml asks for bfq on <disk>, so Minerva puts it in force itself once its mode is enforce";
+        return Suitability::watches(reason, remedy);
     }
     if settings.is_some_and(|settings| settings.enable_iocost) && facts.iocost_available {
-        return Suitability::watches(
-            reason,
-            "minerva.toml asks for iocost on <disk>, so Minerva enables it itself once its mode is enforce",
-        );
+        return Suitability::watches(reason, ASKS_FOR_IOCOST);
     }
-    let load = match facts.elevators_available.iter().any(|name| name == "bfq") {
-        true => "",
-        false => "the kernel does not list bfq, so first: modprobe bfq; then ",
+    let use_bfq = use_bfq(facts);
+    // A fast disk that has no elevator is meant to have none: it would feel what BFQ spends on each request.
+    let remedy = match without_elevator(facts).filter(|_| elevator == "none" && !facts.rotational) {
+        Some(remedy) => format!("{remedy}; weights act under bfq too, which costs a fast disk throughput: {use_bfq}"),
+        None => use_bfq,
     };
-    Suitability::watches(
-        reason,
-        format!(
-            "{load}echo bfq > /sys/block/<disk>/queue/scheduler, or set elevator = \"bfq\" for <disk> in minerva.toml and \
-             Minerva does it"
-        ),
+    Suitability::watches(reason, remedy)
+}
+
+/// What to do so that BFQ is the elevator.
+fn use_bfq(facts: &DeviceFacts) -> String {
+    let is_listed = facts.elevators_available.iter().any(|name| name == "bfq");
+    let load = if is_listed { "" } else { "the kernel does not list bfq, so first: modprobe bfq; then " };
+    format!(
+        "{load}echo bfq > /sys/block/<disk>/queue/scheduler, or set elevator = \"bfq\" for <disk> in minerva.toml and \
+         Minerva does it"
     )
+}
+
+/// What to do on a disk that is to have no elevator: weights through iocost, or caps. Nothing where the kernel has neither.
+fn without_elevator(facts: &DeviceFacts) -> Option<String> {
+    let back_end = if facts.cgroup == CgroupVersion::V1 { BackEnd::ThrottleV1 } else { BackEnd::Max };
+    let iocost = "set enable_iocost = true for <disk> in minerva.toml and Minerva enables iocost, which reads weights";
+    let caps = format!("set back_end = \"{back_end}\" for <disk> in minerva.toml to cap tenants");
+    let ways = [facts.iocost_available.then(|| iocost.to_owned()), facts.throttle_available.then_some(caps)];
+    ways.into_iter().flatten().reduce(|one, other| format!("{one}, or {other}"))
 }
 
 fn iocost(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability {
@@ -235,7 +250,7 @@ fn iocost(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability
     Suitability::watches(
         "iocost is not enabled for <disk>, so nothing reads io.weight",
         match asked {
-            true => "minerva.toml asks for iocost on <disk>, so Minerva enables it itself once its mode is enforce",
+            true => ASKS_FOR_IOCOST,
             false => "set enable_iocost = true for <disk> in minerva.toml and Minerva enables it",
         },
     )
@@ -316,6 +331,7 @@ mod tests {
     fn the_back_end_that_bites_is_chosen() {
         let bfq = facts(Some("bfq"));
         let none = facts(Some("none"));
+        let fast = DeviceFacts { rotational: false, ..none.clone() };
         let v1 =
             |facts: &DeviceFacts| DeviceFacts { cgroup: CgroupVersion::V1, iocost_available: false, ..facts.clone() };
         let raising = DeviceFacts { bfq_low_latency: Some(true), ..bfq.clone() };
@@ -336,6 +352,22 @@ mod tests {
             (DeviceFacts { writeback_attributed: false, ..guessed }, None, BackEnd::IoCost, "; buffered writes"),
             (none.clone(), None, BackEnd::Observe, "echo bfq > /sys/block/sda/queue/scheduler"),
             (none.clone(), Some(asks.clone()), BackEnd::Observe, "puts it in force itself"),
+            (
+                fast.clone(),
+                None,
+                BackEnd::Observe,
+                "set enable_iocost = true for sda in minerva.toml and Minerva enables",
+            ),
+            (
+                fast.clone(),
+                None,
+                BackEnd::Observe,
+                "or set back_end = \"max\" for sda in minerva.toml to cap tenants; weights",
+            ),
+            (fast.clone(), None, BackEnd::Observe, "throughput: echo bfq > /sys/block/sda/queue/scheduler"),
+            (v1(&fast), None, BackEnd::Observe, "| set back_end = \"throttle-v1\" for sda"),
+            (DeviceFacts { elevator: Some("mq-deadline".to_owned()), ..fast }, None, BackEnd::Observe, "| echo bfq >"),
+            (v1(&facts(None)), None, BackEnd::Observe, "| set back_end = \"throttle-v1\" for sda"),
             (DeviceFacts { elevators_available: vec![], ..none.clone() }, None, BackEnd::Observe, "modprobe bfq"),
             (DeviceFacts { stacked_on: vec![leaf], ..facts(None) }, None, BackEnd::Observe, "8:0"),
             (DeviceFacts { stacked_on: vec![leaf], ..bfq.clone() }, None, BackEnd::Bfq, "obeys weights"),
@@ -344,7 +376,7 @@ mod tests {
                 DeviceFacts { controller_enabled: false, ..bfq.clone() },
                 None,
                 BackEnd::Observe,
-                "DefaultIOAccounting=yes",
+                "DefaultIOAccounting=yes in /etc/systemd/system.conf.d/minerva.conf",
             ),
             (DeviceFacts { cgroup: CgroupVersion::Absent, ..bfq.clone() }, None, BackEnd::Observe, "mount"),
             (DeviceFacts { writeback_attributed: false, ..bfq.clone() }, None, BackEnd::Bfq, "+memory"),

@@ -26,8 +26,8 @@ impl HiddenGroups {
 
     /// What to do, as a sentence for people. Writing `+io` by hand is no remedy: it reaches one level, and systemd takes it back.
     pub fn remedy(&self) -> String {
-        "set DefaultIOAccounting=yes in /etc/systemd/system.conf, then: systemctl daemon-reexec; or for this slice alone: \
-         systemctl set-property UNIT IOAccounting=yes, with one of its units, which makes io reach all beside it"
+        "set DefaultIOAccounting=yes in /etc/systemd/system.conf.d/minerva.conf, below [Manager], then: systemctl daemon-reexec; or \
+         for this slice alone: systemctl set-property UNIT IOAccounting=yes, with one of its units, which makes io reach all beside it"
             .to_owned()
     }
 }

@@ -5,7 +5,7 @@ use super::{Service, UNKNOWN};
 use crate::output::{self, CommandStatus};
 use anyhow::{Context, bail, ensure};
 use minerva_api::cache::{Answer, Pool, Request};
-use minerva_config::{PoolUnit, load_fs};
+use minerva_config::{FsServerSettings, PoolUnit, load_fs};
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -90,7 +90,7 @@ pub(super) fn units(file: &Path, systemd: &Path, writes: bool, json: bool) -> an
     let mut wanted: Vec<DropIn> = Vec::new();
     for (tenant, settings) in &config.tenants {
         for unit in &settings.units {
-            let lines = lines(&config.server.mount, tenant, unit)?;
+            let lines = lines(&config.server, tenant, unit)?;
             match wanted.iter_mut().find(|one| one.unit == unit.unit) {
                 Some(one) => one.text.push_str(&lines),
                 None => wanted.push(DropIn { unit: unit.unit.clone(), text: head(file) + &lines }),
@@ -129,7 +129,7 @@ fn head(file: &Path) -> String {
 }
 
 /// The lines of one directory of a unit.
-fn lines(mount: &Path, tenant: &str, unit: &PoolUnit) -> anyhow::Result<String> {
+fn lines(server: &FsServerSettings, tenant: &str, unit: &PoolUnit) -> anyhow::Result<String> {
     let pool = if unit.is_temporary { Pool::Temporary } else { Pool::Stable };
     let directory = unit.directory.display();
     // One component, and another for each directory of each unit.
@@ -137,17 +137,22 @@ fn lines(mount: &Path, tenant: &str, unit: &PoolUnit) -> anyhow::Result<String> 
     if name.len() > 255 || unit.unit.contains('\\') {
         bail!("{} with {directory} has too long or too odd a name for a directory of the pool", unit.unit);
     }
-    let from = mount.join(tenant).join(pool.as_str()).join(".units").join(&name);
+    let from = server.mount.join(tenant).join(pool.as_str()).join(".units").join(&name);
     let from = from.display();
+    let cache = if server.runtime == FsServerSettings::default().runtime {
+        format!("{PROGRAM} cache")
+    } else {
+        format!("{PROGRAM} cache --server {}", server.runtime.join("control.sock").display())
+    };
     let mut text = String::new();
     // Writing to a string cannot fail. `+`: as root, and in the host's namespace, where the pool and the place both are.
     let _ = writeln!(
         text,
-        "ExecStartPre=-+{PROGRAM} cache prepare --tenant {tenant} --pool {} --name {name} {directory}",
+        "ExecStartPre=-+{cache} prepare --tenant {tenant} --pool {} --name {name} {directory}",
         pool.as_str()
     );
     let _ = writeln!(text, "BindPaths=-{from}:{directory}");
-    let _ = writeln!(text, "ExecStopPost=-+{PROGRAM} cache settle {from} {directory}");
+    let _ = writeln!(text, "ExecStopPost=-+{cache} settle {from} {directory}");
     Ok(text)
 }
 
@@ -219,5 +224,30 @@ mod tests {
         assert!(systemd.join("b@1.service.d").join(DROP_IN).exists());
         assert!(systemd.join("other.service.d").join(DROP_IN).exists());
         units(&file, &systemd, false, false).expect("printed");
+    }
+
+    #[test]
+    fn a_drop_in_names_the_socket_where_the_service_has_another_runtime_directory() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (file, systemd) = (folder.path().join("fs.toml"), folder.path().join("systemd"));
+        let commands = |server: &str| {
+            fs::write(&file, format!("[server]\n{server}\n[tenants.web]\nunits = [\"a.service:/a\"]\n"))
+                .expect("written");
+            units(&file, &systemd, true, false).expect("written");
+            let text = fs::read_to_string(systemd.join("a.service.d").join(DROP_IN)).expect("a drop-in");
+            text.lines()
+                .filter(|line| line.contains("minerva-ctl cache ") && line.starts_with("Exec"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            commands("runtime = \"/run/pool\""),
+            [
+                "ExecStartPre=-+/usr/bin/minerva-ctl cache --server /run/pool/control.sock prepare --tenant web --pool stable --name a.service-a /a",
+                "ExecStopPost=-+/usr/bin/minerva-ctl cache --server /run/pool/control.sock settle /minerva/web/stable/.units/a.service-a /a",
+            ]
+        );
+        let usual = commands("");
+        assert!(usual.len() == 2 && usual.iter().all(|line| !line.contains("--server")), "{usual:?}");
     }
 }

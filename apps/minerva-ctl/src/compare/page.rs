@@ -4,7 +4,7 @@ use super::arms::{Arm, BfqSettings, Treatment};
 use super::{Outcome, Scene};
 use crate::figures;
 use crate::probe_reader::Reading;
-use minerva_model::CgroupVersion;
+use minerva_model::{CgroupVersion, Device};
 use serde::Serialize;
 
 /// One arm, for programs. Lists have an entry a round.
@@ -85,7 +85,7 @@ pub(super) fn page(arms: &[Arm], scene: &Scene<'_>, alone: &Reading) -> String {
         figures::span(Some(alone.p50_ns)),
         figures::span(Some(alone.p99_ns)),
         advice(arms, scene),
-        without_iocost(scene),
+        without_iocost(scene.device),
     )
 }
 
@@ -131,13 +131,13 @@ pub(super) fn best<'a>(arms: &'a [Arm], now: &'a Arm) -> &'a Arm {
 }
 
 /// That iocost is missing in the comparison, and how to have it, where the kernel has it.
-fn without_iocost(scene: &Scene<'_>) -> String {
-    let (facts, name) = (&scene.device.facts, &scene.device.name);
+pub(super) fn without_iocost(Device { facts, name, .. }: &Device) -> String {
     if facts.cgroup != CgroupVersion::V2 || !facts.iocost_available || facts.iocost_enabled {
         return String::new();
     }
     format!(
-        "iocost was not compared, as it is not enabled for this disk. To compare it, write a model of the disk to io.cost.model and \
-         enable it in io.cost.qos (docs/operator.md), or set enable_iocost = true under [devices.{name}] for Minerva to enable it\n"
+        "iocost was not compared, as it is not enabled for this disk. To compare it, enable it: echo \"$(cat /sys/block/{name}/dev) \
+         enable=1\" > /sys/fs/cgroup/io.cost.qos; minerva-ctl doctor --device {name} then says how to measure the disk for it, and \
+         enable=0 disables it again. With enable_iocost = true under [devices.{name}] Minerva enables it\n"
     )
 }

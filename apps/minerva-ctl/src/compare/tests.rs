@@ -1,6 +1,6 @@
 use super::Outcome;
 use super::arms::{Arm, BfqSettings, Treatment, arms};
-use super::page::{best, how_to_have_it};
+use super::page::{best, how_to_have_it, without_iocost};
 use crate::probe_reader::Reading;
 use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, KnobFile};
 
@@ -74,6 +74,19 @@ fn what_is_better_in_every_round_is_told_with_the_lines_for_the_file() {
     arms.retain(|arm| !is_strict(arm));
     let now = arms.iter().find(|arm| arm.is_in_force(&disk)).unwrap();
     assert!(std::ptr::eq(best(&arms, now), now));
+}
+
+#[test]
+fn where_iocost_is_not_enabled_it_is_told_how_to_enable_it() {
+    let mut disk = device(CgroupVersion::V2, "none");
+    assert_eq!(without_iocost(&disk), "");
+    disk.facts.iocost_available = true;
+    let told = without_iocost(&disk);
+    assert!(told.contains("echo \"$(cat /sys/block/sda/dev) enable=1\" > /sys/fs/cgroup/io.cost.qos;"), "{told}");
+    // A text that is not on this host is no help.
+    assert!(told.contains("minerva-ctl doctor --device sda") && !told.contains("docs/"), "{told}");
+    disk.facts.iocost_enabled = true;
+    assert_eq!(without_iocost(&disk), "");
 }
 
 #[test]

@@ -23,7 +23,10 @@ fn the_doctor_names_slices_that_hide_their_services() {
     let told = text(&output.stdout);
     let at = told.find("slice system.slice: its services are not told apart").expect(&told);
     assert!(told[at..].contains("system.slice holds 2 groups that io does not reach"), "{told}");
-    assert!(told[at..].contains("to do: set DefaultIOAccounting=yes in /etc/systemd/system.conf"), "{told}");
+    assert!(
+        told[at..].contains("to do: set DefaultIOAccounting=yes in /etc/systemd/system.conf.d/minerva.conf"),
+        "{told}"
+    );
 }
 
 #[test]

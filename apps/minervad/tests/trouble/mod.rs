@@ -61,6 +61,23 @@ fn whoever_overwrites_a_group_above_tenants_is_named_and_who_writes_what_is_not_
 }
 
 #[test]
+fn a_state_directory_that_is_read_only_is_told_with_what_its_unit_needs() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config("mode = \"shadow\"");
+    let Some(state) = bed.small_state_disk() else { return };
+    let remounted = std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(&state).status().expect("mount");
+    assert!(remounted.success());
+    for arguments in [&["--check"][..], &[]] {
+        let refused = bed.run(arguments);
+        let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{message}");
+        let told =
+            format!("{0} is read-only here: under the unit add ReadWritePaths={0} (systemctl edit", state.display());
+        assert!(message.contains(&told), "{message}");
+    }
+}
+
+#[test]
 fn a_full_disk_under_the_store_loses_no_history() {
     let Some(mut bed) = Bed::new() else { return };
     bed.write_config(ENFORCE);
