@@ -2804,6 +2804,9 @@ pub struct BackgroundPayment {
     /// What it has and owes in at most 24 stretches of the plan.
     #[prost(message, repeated, tag = "3")]
     pub stretches: ::prost::alloc::vec::Vec<BackgroundStretch>,
+    /// Of the queue, as in `BackgroundQueue`: tenants may give names that others have given. Daemons of earlier versions leave it empty.
+    #[prost(string, tag = "4")]
+    pub id: ::prost::alloc::string::String,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
@@ -3402,7 +3405,8 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("minerva.v1.Operator", "ReportMigration"));
             self.inner.unary(req, path, codec).await
         }
-        /// Registers background work. Durable before it is answered; refused with FAILED_PRECONDITION where it cannot be done here.
+        /// Registers background work. Durable before it is answered; refused with FAILED_PRECONDITION where it cannot be done here, and with
+        /// PERMISSION_DENIED to all but root and the user that the daemon runs as.
         pub async fn add_background(
             &mut self,
             request: impl tonic::IntoRequest<super::AddBackgroundRequest>,
@@ -3427,7 +3431,7 @@ pub mod operator_client {
                 .insert(GrpcMethod::new("minerva.v1.Operator", "AddBackground"));
             self.inner.unary(req, path, codec).await
         }
-        /// Pauses, resumes or removes background work.
+        /// Pauses, resumes or removes background work. Resuming is refused as adding is.
         pub async fn change_background(
             &mut self,
             request: impl tonic::IntoRequest<super::ChangeBackgroundRequest>,
@@ -3647,7 +3651,8 @@ pub mod operator_server {
             tonic::Response<super::ReportMigrationResponse>,
             tonic::Status,
         >;
-        /// Registers background work. Durable before it is answered; refused with FAILED_PRECONDITION where it cannot be done here.
+        /// Registers background work. Durable before it is answered; refused with FAILED_PRECONDITION where it cannot be done here, and with
+        /// PERMISSION_DENIED to all but root and the user that the daemon runs as.
         async fn add_background(
             &self,
             request: tonic::Request<super::AddBackgroundRequest>,
@@ -3655,7 +3660,7 @@ pub mod operator_server {
             tonic::Response<super::AddBackgroundResponse>,
             tonic::Status,
         >;
-        /// Pauses, resumes or removes background work.
+        /// Pauses, resumes or removes background work. Resuming is refused as adding is.
         async fn change_background(
             &self,
             request: tonic::Request<super::ChangeBackgroundRequest>,

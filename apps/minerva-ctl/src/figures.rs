@@ -1,5 +1,7 @@
 //! Numbers as people read them, in columns that do not jump.
 
+use crate::output::one_line;
+
 /// Bytes a second, in decimal units as disks are sold.
 pub(crate) fn rate(bytes_per_second: u64) -> String {
     let value = bytes_per_second as f64;
@@ -44,17 +46,18 @@ pub(crate) fn long_span(nanoseconds: u64) -> String {
     }
 }
 
-/// Rows in columns as wide as their widest cell; the columns listed in `right` stand to the right.
+/// Rows in columns as wide as their widest cell; the columns listed in `right` stand to the right. No cell makes a row of its own.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>], right: &[usize]) -> String {
     let head: Vec<String> = header.iter().map(|&cell| cell.to_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| one_line(cell)).collect()).collect();
     let mut widths = vec![0; header.len()];
-    for row in std::iter::once(&head).chain(rows) {
+    for row in std::iter::once(&head).chain(&rows) {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
     let mut text = String::new();
-    for row in std::iter::once(&head).chain(rows) {
+    for row in std::iter::once(&head).chain(&rows) {
         let mut line = String::new();
         for (index, (width, cell)) in widths.iter().zip(row).enumerate() {
             if right.contains(&index) {
@@ -85,5 +88,11 @@ mod tests {
     fn a_table_is_as_wide_as_its_cells() {
         let rows = vec![vec!["a".to_owned(), "1".to_owned()], vec!["long".to_owned(), "22".to_owned()]];
         assert_eq!(table(&["NAME", "N"], &rows, &[1]), "NAME   N\na      1\nlong  22\n");
+    }
+
+    #[test]
+    fn a_name_that_others_chose_makes_no_row_and_no_column_of_its_own() {
+        let rows = vec![vec!["a\nbackup\tdone".to_owned(), "1".to_owned()]];
+        assert_eq!(table(&["NAME", "N"], &rows, &[1]), "NAME           N\na\u{FFFD}backup\u{FFFD}done  1\n");
     }
 }

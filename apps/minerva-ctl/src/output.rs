@@ -73,7 +73,12 @@ pub(crate) fn say(text: &str) {
 
 /// A path for people. A name in it that others chose makes no line of its own.
 pub(crate) fn path(path: &Path) -> String {
-    path.to_string_lossy().replace(char::is_control, "\u{FFFD}")
+    one_line(&path.to_string_lossy())
+}
+
+/// Text in a line or in a cell of a table. What others chose of it makes no line and no column of its own.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace(char::is_control, "\u{FFFD}")
 }
 
 /// Prints a line to standard error, as [`text`] prints text.

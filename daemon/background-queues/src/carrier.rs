@@ -2,8 +2,8 @@
 
 use anyhow::Context;
 use minerva_clock::boottime;
-use minerva_linux_background::{Executor, QueueStatus, Settings, Spec, Told};
-use minerva_model::{BackgroundId, BackgroundOrder, DeviceId, Nanos};
+use minerva_linux_background::{Before, Executor, QueueStatus, Settings, Spec, Told};
+use minerva_model::{BackgroundId, BackgroundOrder, DeviceId};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const REST: Duration = Duration::from_millis(250);
 
 /// What the thread is told.
 enum Word {
-    Add(Box<Spec>, DeviceId, Nanos),
+    Add(Box<Spec>, DeviceId, Before),
     Tell(Told),
     Order(BackgroundOrder),
     BeginAgain(BackgroundId),
@@ -48,9 +48,9 @@ impl Carrier {
         Ok(Self { words, statuses, thread })
     }
 
-    /// A queue, with the time that it ran before.
-    pub(crate) fn add(&self, spec: Spec, device: DeviceId, ran: Nanos) {
-        self.say(Word::Add(Box::new(spec), device, ran));
+    /// A queue, with what was known of it before.
+    pub(crate) fn add(&self, spec: Spec, device: DeviceId, before: Before) {
+        self.say(Word::Add(Box::new(spec), device, before));
     }
 
     /// What a tenant's program does by itself.
@@ -100,7 +100,7 @@ fn carry(executor: &mut Executor, words: &Receiver<Word>, tell: &Sender<Vec<Queu
             Err(RecvTimeoutError::Disconnected) => return stop(executor),
         };
         match word {
-            Word::Add(spec, device, ran) => executor.add(boottime(), *spec, device, ran),
+            Word::Add(spec, device, before) => executor.add(boottime(), *spec, device, before),
             Word::Tell(told) => executor.tell(boottime(), told),
             Word::Order(order) => executor.order(&order),
             Word::BeginAgain(id) => executor.begin_again(id),

@@ -4,6 +4,7 @@
 //!
 //! Whatever the engine is to hear, and whatever is to be kept, is handed back.
 
+mod absent;
 mod carrier;
 mod disk_of;
 mod owed;
@@ -11,6 +12,8 @@ mod registered;
 mod requests;
 mod show;
 mod slices;
+#[cfg(test)]
+mod testing;
 
 pub use owed::{NotOwed, Owing, Owner};
 pub use requests::Change;
@@ -19,7 +22,7 @@ pub use slices::Reported;
 
 use carrier::Carrier;
 use minerva_clock::boottime;
-use minerva_linux_background::Settings;
+use minerva_linux_background::{Before, Settings};
 use minerva_linux_observe::Roots;
 use minerva_model::{BackgroundId, BackgroundOrder, BackgroundState, DeviceId, Event, Nanos};
 use minerva_store::BackgroundRow;
@@ -85,16 +88,17 @@ impl Queues {
         let work = registered::spec(&row);
         let before = self.queues.remove(&id);
         // Lost or found since whoever changed its terms looked.
-        let device = device.or(before.as_ref().and_then(|queue| queue.device));
+        let device = before.as_ref().and_then(|queue| queue.device).or(device);
         let is_carried = before.as_ref().is_some_and(|queue| queue.device.is_some());
         let absent = before.filter(|_| device.is_none()).map(|queue| queue.absent).unwrap_or_default();
         self.queues.insert(id, Queue { row, device, absent, kept_at: boottime(), processors: String::new() });
         let row = &self.queues[&id].row;
         let (work, device) = work.zip(device).filter(|_| row.state != BackgroundState::Done)?;
         let queue = registered::queue(row, &work, (device, self.settings.cgroup(id)), registered::both_clocks());
-        let ran = Nanos::from_millis(row.ran_ms);
+        let before =
+            Before { ran: Nanos::from_millis(row.ran_ms), done_items: row.done_items, total_items: row.total_items };
         if let Some(carrier) = self.carry().filter(|_| !is_carried) {
-            carrier.add(work, device, ran);
+            carrier.add(work, device, before);
         }
         Some(Event::BackgroundSet(Box::new(queue)))
     }

@@ -83,7 +83,16 @@ impl Queues {
         })?;
         let (mut row, device) = (queue.row.clone(), queue.device);
         match request.change() {
-            v1::BackgroundChange::Pause => row.is_paused = true,
+            v1::BackgroundChange::Pause => {
+                if self.must_go_on(&row) {
+                    let name = &row.name;
+                    return Err(format!(
+                        "{name} has begun and must not be stopped (--never-stop), so it cannot be paused: it goes on to its end, or \
+                         until `minerva-ctl background remove {name}` ends it"
+                    ));
+                }
+                row.is_paused = true;
+            }
             v1::BackgroundChange::Resume => {
                 row.is_paused = false;
                 if row.state == BackgroundState::Failed {
@@ -98,6 +107,12 @@ impl Queues {
             v1::BackgroundChange::Unspecified => return Err("say whether to pause, resume or remove it".to_owned()),
         }
         Ok(Change::Keep(Box::new(row), device))
+    }
+
+    /// It runs, and nothing stops it: others may wait for what it holds.
+    fn must_go_on(&self, row: &BackgroundRow) -> bool {
+        let has_begun = || row.state == BackgroundState::Running || self.settings.has_begun(row.id);
+        row.never_stop && !row.state.is_over() && has_begun()
     }
 }
 
@@ -155,4 +170,42 @@ pub(crate) fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundReques
         used_percent_max: used_percent_max.ok_or("chunks are used by at most 100 percent")?,
         cost: BackgroundCost { seconds_per_item: kind.seconds_per_item(), measured_seconds: 0.0, slow_down: None },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::row;
+    use crate::Queue;
+    use crate::testing::queues_in;
+    use minerva_api::v1;
+    use minerva_linux_background::Kind;
+    use minerva_model::{BackgroundId, BackgroundState, Nanos};
+
+    #[test]
+    fn a_command_that_must_not_be_stopped_is_paused_only_before_it_has_begun() {
+        let root = tempfile::tempdir().expect("a directory");
+        let mut queues = queues_in(root.path());
+        for (id, never_stop) in [(1, true), (2, false)] {
+            let request = v1::AddBackgroundRequest { name: format!("b{id}"), never_stop, ..<_>::default() };
+            let row = row(BackgroundId(id), Kind::Command, request).expect("it can be meant");
+            let (absent, processors) = (String::new(), String::new());
+            queues.queues.insert(row.id, Queue { row, device: None, absent, kept_at: Nanos::ZERO, processors });
+        }
+        let pause = |queues: &mut crate::Queues, name: &str| {
+            let change = v1::BackgroundChange::Pause.into();
+            queues.change(&v1::ChangeBackgroundRequest { name: name.to_owned(), change }).map(drop)
+        };
+        assert_eq!(pause(&mut queues, "b1"), Ok(()), "its worker is not let run");
+        // What a worker writes down before it begins the command.
+        for name in ["b1", "b2"] {
+            let state = root.path().join("state/background").join(name);
+            std::fs::create_dir_all(&state).expect("a directory");
+            std::fs::write(state.join("begun"), "null").expect("a file");
+        }
+        let why = pause(&mut queues, "b1").expect_err("it goes on");
+        assert!(why.contains("b1 has begun and must not be stopped") && why.contains("remove b1"), "{why}");
+        assert_eq!(pause(&mut queues, "b2"), Ok(()), "it can be stopped");
+        queues.queues.get_mut(&BackgroundId(1)).expect("it is there").row.state = BackgroundState::Failed;
+        assert_eq!(pause(&mut queues, "b1"), Ok(()), "it is over");
+    }
 }

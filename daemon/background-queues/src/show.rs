@@ -120,6 +120,7 @@ pub fn shown_plan(
     let stretches: BTreeMap<u32, &[QueueStretch]> =
         queues.iter().map(|queue| (queue.id.0, &queue.stretches[..])).collect();
     let payment = |payment: &Payment| v1::BackgroundPayment {
+        id: BackgroundId(payment.id.0).to_string(),
         name: name(payment.id.0),
         paid_unix_ns: payment.paid_seconds.map(wall),
         stretches: stretches.get(&payment.id.0).map_or_else(Vec::new, |of| of.iter().map(stretch).collect()),

@@ -1,16 +1,13 @@
 //! Background work from slice to slice: what is registered is read from the store, and how far each is goes to the engine, and now
 //! and then to the store.
 
-use crate::disk_of::{self, disk_of};
-use crate::registered::{self, ahead_ns, both_clocks, keep_identity, keep_position, spec};
+use crate::absent::Tables;
+use crate::registered::{self, ahead_ns, both_clocks, keep_position, spec};
 use crate::{Queue, Queues};
 use minerva_clock::boottime;
-use minerva_linux_background::{Automounts, QueueStatus, WorkError};
-use minerva_linux_observe::{MountFacts, Roots};
+use minerva_linux_background::QueueStatus;
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId, Event, Nanos};
 use minerva_store::BackgroundRow;
-use std::cell::OnceCell;
-use std::path::Path;
 
 /// By how much the wall clock moves before deadlines are converted again: one that is only kept exact moves less in a day.
 const STEP_NS: u128 = 60 * 1_000_000_000;
@@ -25,23 +22,6 @@ pub struct Reported {
     pub events: Vec<Event>,
     /// To be kept now.
     pub rows: Vec<BackgroundRow>,
-}
-
-/// Tables of mounts, each read once, and only if something is to be found there.
-#[derive(Default)]
-struct Tables {
-    automounts: OnceCell<Automounts>,
-    mounts: OnceCell<Result<Vec<MountFacts>, String>>,
-}
-
-impl Tables {
-    fn automounts(&self, roots: &Roots) -> &Automounts {
-        self.automounts.get_or_init(|| Automounts::read(&roots.proc))
-    }
-
-    fn mounts(&self, roots: &Roots) -> Result<&[MountFacts], String> {
-        self.mounts.get_or_init(|| disk_of::mounts(roots)).as_deref().map_err(Clone::clone)
-    }
 }
 
 impl Queues {
@@ -66,57 +46,6 @@ impl Queues {
             drop(self.set(row, device));
         }
         self.find_disks_by(&tables, is_watched)
-    }
-
-    /// For people only.
-    fn disk_of_done(&self, row: &BackgroundRow, tables: &Tables) -> Option<DeviceId> {
-        let (kind, path) = (spec(row)?.kind, Path::new(&row.path));
-        tables.automounts(&self.roots).check(kind, path).ok()?;
-        disk_of(&self.roots, tables.mounts(&self.roots).ok()?, kind, path).ok()
-    }
-
-    /// Queues whose disk was not there, and is by now. The answer is for the engine.
-    pub fn find_disks(&mut self, is_watched: impl Fn(DeviceId) -> bool) -> Vec<Event> {
-        self.find_disks_by(&Tables::default(), is_watched)
-    }
-
-    fn find_disks_by(&mut self, tables: &Tables, is_watched: impl Fn(DeviceId) -> bool) -> Vec<Event> {
-        let is_lost = |queue: &&Queue| queue.device.is_none() && queue.row.state != BackgroundState::Done;
-        let lost: Vec<BackgroundRow> = self.queues.values().filter(is_lost).map(|queue| queue.row.clone()).collect();
-        let mut events = Vec::new();
-        for mut row in lost {
-            let id = row.id;
-            match self.find_disk(&mut row, tables, &is_watched) {
-                Ok(device) => events.extend(self.set(row, Some(device))),
-                Err(why) => self.note_absent(id, why),
-            }
-        }
-        events
-    }
-
-    /// The disk of what was asked for, if that is there. What an earlier version knew it by is kept in full from now on.
-    fn find_disk(
-        &self,
-        row: &mut BackgroundRow,
-        tables: &Tables,
-        is_watched: impl Fn(DeviceId) -> bool,
-    ) -> Result<DeviceId, String> {
-        let work = spec(row).ok_or_else(|| format!("this version knows no work of the kind {}", row.kind))?;
-        // Whatever this thread waits for, no disk is steered meanwhile.
-        let waits =
-            |error: WorkError| format!("{}: it waits until it is mounted, or until this is removed", error.in_full());
-        tables.automounts(&self.roots).check(work.kind, &work.path).map_err(waits)?;
-        let identity = work.look(&self.roots.sys).map_err(|error| error.in_full())?;
-        let device = disk_of(&self.roots, tables.mounts(&self.roots)?, work.kind, Path::new(&row.path))?;
-        keep_identity(row, &identity);
-        is_watched(device).then_some(device).ok_or_else(|| "its path is on no disk that is watched now".to_owned())
-    }
-
-    /// What a queue is for is not there: it waits, and people are told once.
-    fn note_absent(&mut self, id: BackgroundId, why: String) {
-        let Some(queue) = self.queues.get_mut(&id).filter(|queue| queue.absent != why) else { return };
-        tracing::warn!(name = queue.row.name, "background work waits, trying again: {why}");
-        queue.absent = why;
     }
 
     /// How far all is, as asked for in the slice before. Never waits.
@@ -170,12 +99,8 @@ impl Queues {
             reported.events.push(Event::BackgroundReported(*report));
             return;
         }
-        // When it is there again, it may be on another disk.
-        if let Some(queue) = self.queues.get_mut(&report.id) {
-            queue.device = None;
-        }
+        reported.events.push(self.without_disk(report.id));
         self.note_absent(report.id, message.clone());
-        reported.events.push(Event::BackgroundGone(report.id));
     }
 
     /// The engine learnt what a queue costs. The answer is to be kept.
@@ -203,61 +128,13 @@ impl Queues {
 
 #[cfg(test)]
 mod tests {
+    use crate::Queue;
     use crate::registered::{both_clocks, due_unix_ms};
     use crate::requests::row;
-    use crate::{Queue, Queues};
+    use crate::testing::queues;
     use minerva_api::v1;
-    use minerva_linux_background::{Kind, Settings, WorkerProgram};
-    use minerva_linux_observe::Roots;
-    use minerva_model::{BackgroundId, BackgroundState, CgroupVersion, DeviceId, Event, Nanos};
-    use std::path::Path;
-
-    /// Without a thread, which nobody asks for.
-    fn queues() -> Queues {
-        queues_in(Path::new("/nonexistent"))
-    }
-
-    fn queues_in(root: &Path) -> Queues {
-        let worker =
-            WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new(), service_starter: None };
-        let settings = Settings {
-            runtime_dir: root.join("run"),
-            state_dir: root.join("state"),
-            cgroup_root: root.join("cgroup"),
-            version: CgroupVersion::V2,
-            parent: "minerva".to_owned(),
-            sys: root.join("sys"),
-            proc: root.join("proc"),
-            worker,
-        };
-        let Settings { cgroup_root: cgroup, version, proc, sys, .. } = settings.clone();
-        Queues::new(settings, Roots { cgroup, version, proc, sys })
-    }
-
-    #[test]
-    fn work_below_an_automount_waits_and_what_is_refused_there_is_not_said_to() {
-        let root = tempfile::tempdir().expect("a directory");
-        std::fs::create_dir_all(root.path().join("proc/self")).expect("a directory");
-        let table = "22 20 0:31 / /minerva-test/disk rw - autofs systemd-1 rw,direct\n";
-        std::fs::write(root.path().join("proc/self/mountinfo"), table).expect("a file");
-        let mut queues = queues_in(root.path());
-        queues.is_loaded = true;
-        let request = v1::AddBackgroundRequest {
-            name: "old".to_owned(),
-            kind: Kind::Delete.as_str().to_owned(),
-            path: "/minerva-test/disk/tree".to_owned(),
-            ..<_>::default()
-        };
-        let why = "nothing is mounted on /minerva-test/disk, where an automount waits for its disk";
-        assert_eq!(queues.judge(request.clone(), |_| true).expect_err("nobody may wait for it"), why);
-        let row = row(BackgroundId(1), Kind::Delete, request).expect("it can be meant");
-        let (absent, processors) = (String::new(), String::new());
-        let queue = Queue { row, device: None, absent, kept_at: Nanos::ZERO, processors };
-        queues.queues.insert(BackgroundId(1), queue);
-        assert_eq!(queues.find_disks(|_| true), []);
-        let waits = format!("{why}: it waits until it is mounted, or until this is removed");
-        assert_eq!(queues.queues[&BackgroundId(1)].absent, waits);
-    }
+    use minerva_linux_background::Kind;
+    use minerva_model::{BackgroundId, BackgroundState, DeviceId, Event, Nanos};
 
     #[test]
     fn a_deadline_stays_an_instant_of_the_wall_clock_when_that_is_stepped() {

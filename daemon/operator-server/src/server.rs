@@ -28,6 +28,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tonic::body::Body;
 use tonic::codegen::Service as Handler;
+use tonic::{Code, Status};
 
 /// Streams that one connection may have open; a tool needs one.
 const STREAMS_PER_CONNECTION: u32 = 16;
@@ -189,7 +190,7 @@ where
         };
         let access = self.groups.access(&peer);
         let (room, idle) = match access {
-            Access::Operator => (&self.operators, IDLE_MAX),
+            Access::Root | Access::Operator => (&self.operators, IDLE_MAX),
             Access::Viewer => (&self.viewers, IDLE_MAX),
             Access::Denied => (&self.denied, DENIED_IDLE_MAX),
         };
@@ -228,23 +229,30 @@ struct Client {
     _taken: Taken,
 }
 
-/// Answers one request; a refusal is an answer too.
+/// Answers one request; a refusal is an answer too. What is refused for what it says, and not for its method, the service refuses.
 async fn handle<S>(
     mut service: S,
     client: Arc<Client>,
-    request: http::Request<Incoming>,
+    mut request: http::Request<Incoming>,
 ) -> Result<http::Response<Body>, Infallible>
 where
     S: Handler<http::Request<Incoming>, Response = http::Response<Body>, Error = Infallible>,
 {
-    let method = request.uri().path().rsplit('/').next().unwrap_or_default();
-    match client.access.permit(method) {
-        Ok(()) => service.call(request).await,
-        Err(status) => {
-            log_refusal(&client.refusals, client.peer.clone(), method, status.message());
-            Ok(status.into_http())
+    let path = request.uri().path().to_owned();
+    let method = path.rsplit('/').next().unwrap_or_default();
+    let response = match client.access.permit(method) {
+        Ok(()) => {
+            request.extensions_mut().insert(client.access);
+            service.call(request).await?
         }
+        Err(status) => status.into_http(),
+    };
+    if let Some(status) = Status::from_header_map(response.headers())
+        && status.code() == Code::PermissionDenied
+    {
+        log_refusal(&client.refusals, client.peer.clone(), method, status.message());
     }
+    Ok(response)
 }
 
 /// Logs a refusal, unless there were too many.
@@ -261,47 +269,4 @@ fn nobody() -> PeerCredentials {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Clients, FIRST_BYTE_MAX, Groups, OPERATORS_MAX};
-    use std::convert::Infallible;
-    use std::io::{ErrorKind, Read};
-    use std::os::unix::net::UnixStream;
-    use std::sync::Arc;
-
-    #[test]
-    fn connections_are_bounded_and_one_that_says_nothing_ends() {
-        // The clock of the test jumps to the next timer when nothing else is to be done.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        runtime.expect("a runtime").block_on(async {
-            let directory = tempfile::tempdir().expect("a directory");
-            let path = directory.path().join("socket");
-            let listener = tokio::net::UnixListener::bind(&path).expect("a socket");
-            let connect = || {
-                let stream = UnixStream::connect(&path).expect("the kernel's queue has room");
-                stream.set_nonblocking(true).expect("a stream");
-                stream
-            };
-            let mut held: Vec<UnixStream> = (0..OPERATORS_MAX).map(|_| connect()).collect();
-            let mut beyond = connect();
-            let service = tower::service_fn(async |_: http::Request<hyper::body::Incoming>| {
-                Ok::<_, Infallible>(http::Response::new(tonic::body::Body::empty()))
-            });
-            let clients = Arc::new(Clients::new(service, Groups { operators: 0, viewers: None }));
-            tokio::spawn(async move { clients.accept(listener).await });
-            // Whatever the server says at first is no end; an end is a read of nothing.
-            let has_ended = |stream: &mut UnixStream| loop {
-                match stream.read(&mut [0; 64]) {
-                    Ok(0) => return true,
-                    Ok(_) => {}
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
-                    Err(_) => return true,
-                }
-            };
-            tokio::time::sleep(FIRST_BYTE_MAX / 2).await;
-            assert!(has_ended(&mut beyond), "one more than there is room for");
-            assert!(held.iter_mut().all(|stream| !has_ended(stream)));
-            tokio::time::sleep(FIRST_BYTE_MAX).await;
-            assert!(held.iter_mut().all(has_ended), "none said anything");
-        });
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! The operator's service: turns each call into one for the slice loop, or a look into the store. Nothing here can
 //! delay a slice: queues are bounded and answers that nobody waits for are dropped.
 
+use crate::access::Access;
 use crate::audit;
 use crate::call::{Ahead, BackgroundCall, CallSink, NotTaken, OperatorCall};
 use crate::explain;
@@ -149,7 +150,10 @@ impl Operator for Service {
         &self,
         request: Request<v1::ChangeBackgroundRequest>,
     ) -> Result<Response<v1::ChangeBackgroundResponse>, Status> {
+        // The server puts it there, whatever the client sends. Without it nothing is permitted.
+        let access = request.extensions().get().copied().unwrap_or(Access::Denied);
         let request = request.into_inner();
+        access.permit_change(request.change())?;
         let what = match request.change() {
             v1::BackgroundChange::Remove => "removed",
             v1::BackgroundChange::Pause => "paused",

@@ -49,11 +49,14 @@ pub(crate) fn check(path: &Path) -> Result<(), WorkError> {
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let path = worker.spec().path.clone();
     let root = worker.spec().open()?;
-    let total = Files::below(&root, &path)?.map(|(_, size)| size).sum::<u64>();
+    let total = total_size(worker, &root, &path)?;
     let (mut done, skipped) = (0, worker.spec().position);
     let (mut files, mut in_use, mut shared) = (0_u64, 0_u64, 0_u64);
     for (file, size) in Files::below(&root, &path)? {
         let mut start = skipped.saturating_sub(done).min(size);
+        if start == size {
+            worker.looked(Some(total.max(skipped) as f64));
+        }
         while start < size {
             let length = RANGE_BYTES.min(size - start);
             match defragment(&file, start, length).map_err(WorkError::io("defragment below", &path))? {
@@ -77,6 +80,15 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     Ok(())
 }
 
+/// Bytes of all files.
+fn total_size(worker: &Worker, root: &OwnedFd, path: &Path) -> Result<u64, WorkError> {
+    let size = |(_, size): (OwnedFd, u64)| {
+        worker.looked(None);
+        size
+    };
+    Ok(Files::below(root, path)?.map(size).sum())
+}
+
 fn defragment(file: &OwnedFd, start: u64, length: u64) -> Result<Outcome, Errno> {
     if allocated(file, start, length)?.shared > 0 {
         return Ok(Outcome::Shared);
@@ -95,4 +107,25 @@ fn defragment(file: &OwnedFd, start: u64, length: u64) -> Result<Outcome, Errno>
     // What was marked is written here, while this may run, and not by the kernel's threads later.
     fdatasync(file)?;
     Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::total_size;
+    use crate::spec::Kind;
+    use crate::worker::Worker;
+    use std::fs::{self, File};
+
+    #[test]
+    fn who_adds_up_sizes_is_seen_to_look_at_more_and_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = folder.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        (0..200).for_each(|file| fs::write(tree.join(file.to_string()), "text").unwrap());
+        let mut worker = Worker::of(folder.path(), Kind::Command, &tree);
+        worker.spec_mut().position = 70;
+        assert_eq!(total_size(&worker, &File::open(&tree).unwrap().into(), &tree).unwrap(), 800);
+        let progress = worker.assignment().place.progress().unwrap();
+        assert_eq!((progress.done, progress.total, progress.position, progress.looked), (70.0, None, 70, 192));
+    }
 }

@@ -78,7 +78,7 @@ pub(crate) fn remove(worker: &Worker, target: Target, counted: u64, bytes_per_en
 fn count(worker: &Worker, target: &Target) -> Counted {
     let mut counted = Counted { entries: 1, ..Counted::default() };
     let Some(root) = target.directory.as_ref().and_then(|root| root.try_clone().ok()) else { return counted };
-    let mut open_ones = vec![(names(&root, &mut counted), root)];
+    let mut open_ones = vec![(names(worker, &root, &mut counted), root)];
     while let Some((directories, directory)) = open_ones.last_mut() {
         let Some(name) = directories.pop() else {
             open_ones.pop();
@@ -86,20 +86,19 @@ fn count(worker: &Worker, target: &Target) -> Counted {
         };
         let Ok(inner) = open_directory(directory, &name) else { continue };
         if open_ones.len() < DEPTH_MAX {
-            open_ones.push((names(&inner, &mut counted), inner));
+            open_ones.push((names(worker, &inner, &mut counted), inner));
         }
-        // Nothing is done yet, and the daemon sees that it lives.
-        worker.progress(worker.spec().position as f64, None, worker.spec().position);
     }
     counted
 }
 
 /// Counts the entries of a directory; those of them that are directories.
-fn names(directory: &OwnedFd, counted: &mut Counted) -> Vec<CString> {
+fn names(worker: &Worker, directory: &OwnedFd, counted: &mut Counted) -> Vec<CString> {
     let Ok(entries) = Dir::read_from(directory) else { return Vec::new() };
     let mut directories = Vec::new();
     for entry in entries.filter_map(Result::ok).filter(|entry| !matches!(entry.file_name().to_bytes(), b"." | b"..")) {
         counted.entries += 1;
+        worker.looked(None);
         match entry.file_type() {
             FileType::Directory => directories.push(entry.file_name().to_owned()),
             _ if counted.sampled < SAMPLED => {
@@ -120,6 +119,7 @@ mod tests {
     use crate::error::WorkError;
     use crate::spec::Kind;
     use crate::worker::Worker;
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::path::Path;
@@ -134,6 +134,32 @@ mod tests {
         }
         let worker = Worker::of(root, Kind::Delete, &root.join("a/lib"));
         (folder, worker)
+    }
+
+    /// As long as a tree of millions of entries is counted, nothing of it is done.
+    #[test]
+    fn who_counts_is_seen_to_look_at_more_and_more() {
+        let (folder, worker) = asked_for();
+        let tree = folder.path().join("a/lib");
+        (0..200).for_each(|file| fs::write(tree.join(file.to_string()), "text").unwrap());
+        assert_eq!(count(&worker, &worker.spec().open_target().unwrap().unwrap()).entries, 204);
+        let progress = worker.assignment().place.progress().unwrap();
+        assert_eq!((progress.done, progress.total, progress.looked), (0.0, None, 192));
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_deleted_makes_no_line_of_its_own_in_the_message() {
+        let (folder, mut worker) = asked_for();
+        let mounted_on = folder.path().join("a/lib/a\nbackup  delete  sda  done\x1b[2J");
+        fs::create_dir_all(&mounted_on).unwrap();
+        if let Err(errno) = mount("minerva-test", &mounted_on, "tmpfs", MountFlags::empty(), None) {
+            return println!("skipped: needs root: {errno}");
+        }
+        let outcome = run(&mut worker);
+        unmount(&mounted_on, UnmountFlags::DETACH).unwrap();
+        let message = outcome.unwrap_err().in_full();
+        let shown = "a\u{FFFD}backup  delete  sda  done\u{FFFD}[2J: something is mounted there";
+        assert!(message.contains(shown) && !message.contains(char::is_control), "{message:?}");
     }
 
     /// Deletes it, after all was counted and others changed something.

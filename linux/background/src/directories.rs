@@ -55,6 +55,8 @@ pub(crate) struct Progress {
     pub(crate) total: Option<f64>,
     /// Bytes that what is left ties.
     pub(crate) tied_bytes: f64,
+    /// Entries that this worker looked at before it does anything with them.
+    pub(crate) looked: u64,
     /// Where another worker would go on.
     pub(crate) position: u64,
     /// What was found up to there.

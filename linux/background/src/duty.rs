@@ -7,6 +7,10 @@ const STRETCH: Nanos = Nanos::from_millis(200);
 /// Time against others that was not used, because the daemon was late, is not made up for beyond this.
 const CREDIT_MAX: Nanos = Nanos::from_millis(1000);
 
+/// Looks are at most 250 ms apart. What passes beyond this between two does not count as running: `CLOCK_BOOTTIME` goes on while a host is
+/// suspended, and nothing runs then.
+pub(crate) const LOOK_MAX: Nanos = Nanos::from_secs(1);
+
 /// The pace of a queue, and what it still has of its share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Duty {

@@ -30,11 +30,16 @@ impl WorkError {
         move |source| Self::Io { operation, path: path.to_owned(), source: source.into() }
     }
 
-    /// For people: what happened, and why.
+    /// For people, on one line: what happened, and why.
     pub fn in_full(&self) -> String {
         match self {
-            Self::Refused(_) | Self::Absent(_) => self.to_string(),
-            Self::Io { source, .. } => format!("{self}: {source}"),
+            Self::Refused(_) | Self::Absent(_) => plain(&self.to_string()),
+            Self::Io { source, .. } => plain(&format!("{self}: {source}")),
         }
     }
+}
+
+/// A sentence in which names that others chose make no line of their own and give no orders to a terminal.
+pub(crate) fn plain(text: &str) -> String {
+    text.replace(char::is_control, "\u{FFFD}")
 }

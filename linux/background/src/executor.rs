@@ -6,7 +6,7 @@ use crate::directories;
 use crate::error::WorkError;
 use crate::processor_use::HostProcessors;
 use crate::processors::Hierarchy;
-use crate::run::Run;
+use crate::run::{Before, Run};
 use crate::settings::Settings;
 use crate::spec::{Found, Spec};
 use crate::stop_all::Stopping;
@@ -51,6 +51,8 @@ struct DiskGaps {
     gap: Gap,
     looked_at: Nanos,
     elevator: String,
+    /// The kernel has such a disk. Of one that it has not nobody makes requests, and that is no gap.
+    is_there: bool,
 }
 
 /// All queues. See the file's documentation.
@@ -78,10 +80,15 @@ impl Executor {
         Self { settings, runs, told, disks, leaving, workers_at, hierarchy, host_processors: HostProcessors::default() }
     }
 
-    /// Takes a queue, with a worker that it has from before this start if there is one. `ran` is for how long it ran before.
-    pub fn add(&mut self, now: Nanos, spec: Spec, device: DeviceId, ran: Nanos) {
+    /// Takes a queue, with a worker that it has from before this start if there is one. One that is there already goes on, on a disk that has
+    /// another number by now.
+    pub fn add(&mut self, now: Nanos, spec: Spec, device: DeviceId, before: Before) {
+        if let Some(run) = self.runs.get_mut(&spec.id) {
+            (run.device, run.spec.identity) = (device, spec.identity);
+            return;
+        }
         let place = self.settings.place(spec.id, &self.hierarchy);
-        self.runs.insert(spec.id, Run::new(spec, device, place, now, ran));
+        self.runs.insert(spec.id, Run::new(spec, device, place, now, before));
     }
 
     /// Takes what a tenant's program does by itself when it is told that it may.
@@ -127,7 +134,7 @@ impl Executor {
             place.remove();
         }
         let device = DeviceId { major: 0, minor: 0 };
-        assignment.map(|left| Run::new(left.spec, device, place, Nanos::ZERO, Nanos::ZERO))
+        assignment.map(|left| Run::new(left.spec, device, place, Nanos::ZERO, Before::default()))
     }
 
     /// Looks for others, lets run and stops; when to look again. To be called then, or sooner.
@@ -230,10 +237,12 @@ impl Executor {
         let disk = self.disks.entry(device).or_insert_with(|| {
             let elevator = elevator(sys, device);
             let counters = Counters::new(cgroup_root, *version, device, &elevator);
-            DiskGaps { counters, gap: Gap::default(), looked_at: now, elevator }
+            let is_there = is_there(sys, device);
+            DiskGaps { counters, gap: Gap::default(), looked_at: now, elevator, is_there }
         });
         if now.since(disk.looked_at) >= LOOK_GROUPS {
             disk.looked_at = now;
+            disk.is_there = is_there(sys, device);
             let elevator = elevator(sys, device);
             if elevator != disk.elevator {
                 disk.counters = Counters::new(cgroup_root, *version, device, &elevator);
@@ -244,14 +253,21 @@ impl Executor {
         }
         disk.counters.set_ours(&group, works_in_kernel, !is_told);
         let others = disk.counters.others().unwrap_or(0);
-        disk.gap.look(now, others)
+        disk.gap.look(now, others) && disk.is_there
     }
+}
+
+fn directory_of(sys: &Path, device: DeviceId) -> PathBuf {
+    sys.join("dev/block").join(device.to_string())
+}
+
+fn is_there(sys: &Path, device: DeviceId) -> bool {
+    directory_of(sys, device).exists()
 }
 
 /// The elevator in force.
 fn elevator(sys: &Path, device: DeviceId) -> String {
-    let path = sys.join("dev/block").join(device.to_string()).join("queue/scheduler");
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = fs::read_to_string(directory_of(sys, device).join("queue/scheduler")).unwrap_or_default();
     let in_force = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     in_force.map_or_else(String::new, |(name, _)| name.to_owned())
 }
@@ -260,11 +276,12 @@ fn elevator(sys: &Path, device: DeviceId) -> String {
 mod tests {
     use super::Executor;
     use crate::directories::{Ended, Progress, replace};
-    use crate::run::WorkerProgram;
+    use crate::run::{Before, WorkerProgram};
     use crate::settings::Settings;
     use crate::spec::Kind;
     use crate::worker::{Assignment, Worker};
     use minerva_model::{BackgroundId, CgroupVersion, DeviceId, Nanos};
+    use std::fs;
     use std::path::Path;
 
     fn executor(root: &Path, parent: &str) -> Executor {
@@ -297,6 +314,22 @@ mod tests {
     }
 
     #[test]
+    fn of_a_disk_that_is_gone_there_is_no_gap_and_work_goes_by_its_new_number_when_it_is_back() {
+        let root = tempfile::tempdir().unwrap();
+        let [before, now] = [0, 16].map(|minor| DeviceId { major: 8, minor });
+        let mut executor = executor(root.path(), "minerva");
+        let spec = Worker::of(root.path(), Kind::Delete, root.path()).spec().clone();
+        let id = spec.id;
+        executor.add(Nanos::ZERO, spec.clone(), before, Before::default());
+        executor.add(Nanos::ZERO, spec, now, Before::default());
+        assert_eq!((executor.runs.len(), executor.runs[&id].device), (1, now));
+        fs::create_dir_all(root.path().join("sys/dev/block/8:16")).unwrap();
+        // In each nobody else makes a request for seconds.
+        let mut has_gap = |device| (0..1000).any(|look| executor.is_gap(Nanos::from_millis(10 * look), device, id));
+        assert_eq!([before, now].map(&mut has_gap), [false, true]);
+    }
+
+    #[test]
     fn a_worker_that_lives_is_stopped_and_removed_in_the_groups_in_which_it_was_begun() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
@@ -306,12 +339,12 @@ mod tests {
         replace(&place.runtime.join("spec"), &Assignment { spec: spec.clone(), place: place.clone() }, false).unwrap();
         let lives = place.lock().unwrap().unwrap();
         let (mut now, device) = (executor(root, "now"), DeviceId { major: 8, minor: 0 });
-        now.add(Nanos::ZERO, spec.clone(), device, Nanos::ZERO);
+        now.add(Nanos::ZERO, spec.clone(), device, Before::default());
         assert_eq!(now.runs[&spec.id].group(), place.groups.io);
         now.runs.clear();
         assert_eq!(now.left_behind(spec.id).unwrap().group(), place.groups.io);
         drop(lives);
-        now.add(Nanos::ZERO, spec.clone(), device, Nanos::ZERO);
+        now.add(Nanos::ZERO, spec.clone(), device, Before::default());
         assert_eq!(now.runs[&spec.id].group(), root.join("cgroup/now/background-b1"), "the next one is begun there");
     }
 }

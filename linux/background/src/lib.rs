@@ -75,7 +75,7 @@ pub use identity::{FileIdentity, LastingIdentity};
 pub use left_behind::{ArrayLeft, put_arrays_back};
 pub use pace::Pace;
 pub use processors::{ProcessorsLeft, put_processors_back};
-pub use run::WorkerProgram;
+pub use run::{Before, WorkerProgram};
 pub use settings::Settings;
 pub use spec::{Found, Kind, Spec, USED_PERCENT_MAX_DEFAULT};
 pub use stop_all::{Stopping, put_arrays_back_and_stop_all, stop_all};

@@ -23,6 +23,8 @@ const PERIOD: Duration = Duration::from_millis(500);
 const SECTOR_BYTES: u64 = 512;
 /// Where a check may begin, in arrays that are not divided into chunks.
 const PAGE_BYTES: u64 = 4096;
+/// How far a check may go, in sectors: beyond the end of every array, at a multiple of every chunk.
+const BEYOND_END: u64 = 1 << 60;
 /// What the knobs read back as while an array follows the whole host's settings, and what puts that back.
 const OF_SYSTEM: &str = "system";
 /// What the kernel begins by itself, and `repair`, which an operator may have begun.
@@ -84,6 +86,8 @@ impl Array {
     fn begin(&self, position: u64) -> Result<(), WorkError> {
         let chunk = read(&self.directory.join("chunk_size"))?.parse().unwrap_or(0);
         let unit = PAGE_BYTES.max(chunk);
+        // By this one sees whether it came to its end. Where the kernel does not take it, `sync_min` alone says so.
+        let _ = self.write("sync_max", &BEYOND_END.to_string());
         self.write("sync_min", &(position / unit * unit / SECTOR_BYTES).to_string())?;
         self.write("sync_action", "check")
     }
@@ -95,6 +99,8 @@ impl Array {
             return Ok(());
         }
         self.write("sync_action", "idle")?;
+        // As the kernel leaves it at an end. Nothing depends on it: the next check of ours sets it anew.
+        let _ = self.write("sync_max", "max");
         self.write("sync_min", "0")
     }
 
@@ -127,18 +133,26 @@ impl Array {
         read(&self.directory.join("sync_action"))
     }
 
-    /// Says how far it is and what `found` says, until it does none of that.
-    fn watch(&self, worker: &Worker, actions: &[&str], found: impl Fn() -> Found) -> Result<(), WorkError> {
-        let mut size = 0;
+    /// Says how far it is and what `found` says, until it does none of that; how many bytes it has, if that was seen.
+    fn watch(&self, worker: &Worker, actions: &[&str], found: impl Fn() -> Found) -> Result<Option<u64>, WorkError> {
+        let mut size = None;
         while actions.contains(&self.action()?.as_str()) {
             if let Some((done, all)) = self.completed()? {
-                size = all;
+                size = Some(all);
                 worker.progress_with(done as f64, Some(all as f64), done, found());
             }
             std::thread::sleep(PERIOD);
         }
-        worker.progress_with(size as f64, Some(size as f64), size, found());
-        Ok(())
+        Ok(size)
+    }
+
+    /// Up to which byte of each disk the last check came that was ended before its end; nothing of one that was done. At its end the kernel
+    /// sets `sync_min` to 0 and `sync_max` to `max`. Of one that was ended it sets the former to where that was, which is still 0 in the
+    /// first sixteenth, and leaves the latter (md_do_sync in drivers/md/md.c). What cannot be read counts as done.
+    fn ended_early_at(&self) -> Option<u64> {
+        let sectors = |file: &str| read(&self.directory.join(file)).ok().and_then(|text| text.parse::<u64>().ok());
+        let at = sectors("sync_min").unwrap_or(0);
+        (at > 0 || sectors("sync_max") == Some(BEYOND_END)).then_some(at.saturating_mul(SECTOR_BYTES))
     }
 
     fn write(&self, file: &str, text: &str) -> Result<(), WorkError> {
@@ -174,14 +188,33 @@ pub(crate) fn check(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
             return Err(WorkError::Refused(why));
         }
     };
-    let watched = array.watch(worker, &["check"], || Found { errors, under_way: array.mismatches(), ..before });
+    let found = || Found { errors, under_way: array.mismatches(), ..before };
+    let watched = array.watch(worker, &["check"], found);
     // Also of an array that was stopped meanwhile: a check that is begun when it is there again is somebody else's.
     if array.action().map_or(true, |action| action != "check") {
         worker.assignment().place.forget_check();
     }
-    watched?;
-    worker.say(&format!("{} sectors differ between copies", errors + array.mismatches()));
+    let size = watched?;
+    let differ = errors + array.mismatches();
+    if let Some(at) = array.ended_early_at() {
+        // As the kernel leaves it at an end. Nothing depends on it: the next check sets it anew.
+        let _ = array.write("sync_max", "max");
+        worker.progress_with(at as f64, size.map(|size| size as f64), at, found());
+        let (of, name) = (size.map_or_else(String::new, |size| format!(" of {size}")), &worker.spec().name);
+        return Err(WorkError::Refused(format!(
+            "the check ended before its end, at byte {at}{of} of each disk: somebody ended it, or a disk failed. So far {differ} sectors \
+             differ between copies. minerva-ctl background resume {name} goes on from there"
+        )));
+    }
+    say_all_done(worker, size, found());
+    worker.say(&format!("{differ} sectors differ between copies"));
     Ok(())
+}
+
+/// Nothing is left of so many bytes.
+fn say_all_done(worker: &Worker, size: Option<u64>, found: Found) {
+    let size = size.unwrap_or(0);
+    worker.progress_with(size as f64, Some(size as f64), size, found);
 }
 
 /// Begins a check, and leaves word that it is this queue's: whoever removes the queue ends no other.
@@ -195,7 +228,8 @@ fn begin(worker: &Worker, array: &Array) -> Result<(), WorkError> {
 pub(crate) fn resync(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
     worker.spec().look(sys)?;
     let array = Array::of(&worker.spec().path, sys)?;
-    array.watch(worker, &RESYNCS, Found::default)?;
+    let size = array.watch(worker, &RESYNCS, Found::default)?;
+    say_all_done(worker, size, Found::default());
     let degraded = read(&array.directory.join("degraded")).unwrap_or_default();
     worker.say(&match degraded.as_str() {
         "" | "0" => "all copies are there".to_owned(),

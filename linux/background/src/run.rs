@@ -1,28 +1,28 @@
 //! One queue's worker, as its daemon sees it: started or taken over, let run and stopped.
 
 mod confined;
+mod reporting;
 mod starting;
 mod stopping;
 #[cfg(test)]
 mod tests;
 
 use crate::activity::Activity;
-use crate::automount::Automounts;
 use crate::directories::QueueDirectories;
-use crate::duty::Duty;
+use crate::duty::{Duty, LOOK_MAX};
 use crate::error::WorkError;
 use crate::freezer::Freezer;
-use crate::identity::file_system;
 use crate::processors::Hierarchy;
-use crate::spec::{Found, Kind, Spec};
-use minerva_model::{BackgroundHold, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos};
-use rustix::fs::fstatvfs;
+use crate::spec::{Kind, Spec};
+use minerva_model::{BackgroundHold, BackgroundPace, BackgroundState, DeviceId, Nanos};
 use std::path::Path;
 use std::process::Child;
 use std::thread::JoinHandle;
 
+pub use reporting::Before;
 pub use starting::WorkerProgram;
 
+use reporting::Reported;
 use starting::Attempts;
 
 /// A queue.
@@ -48,6 +48,10 @@ pub(crate) struct Run {
     ran: Nanos,
     ran_in_all: Nanos,
     counted_at: Nanos,
+    /// What was known of it before this worker said anything.
+    before: Before,
+    /// What the last report said.
+    reported: Reported,
     /// Ends the call into the kernel that the worker was in when it was stopped.
     cancelling: Option<JoinHandle<Result<(), WorkError>>>,
     /// That call could not be ended, as the message says.
@@ -65,8 +69,9 @@ pub(crate) struct Run {
 
 impl Run {
     /// A queue, with the worker that it has from before if there is one: that is stopped until it is let run.
-    pub(crate) fn new(spec: Spec, device: DeviceId, place: QueueDirectories, now: Nanos, ran_before: Nanos) -> Self {
-        let mut run = Self { device, ran_in_all: ran_before, counted_at: now, ..Self::left(spec, place) };
+    pub(crate) fn new(spec: Spec, device: DeviceId, place: QueueDirectories, now: Nanos, before: Before) -> Self {
+        let (ran_in_all, reported) = (before.ran, Reported::of(&before));
+        let mut run = Self { device, ran_in_all, counted_at: now, before, reported, ..Self::left(spec, place) };
         // Whoever was there before may have left it either way.
         if run.is_alive {
             run.stop();
@@ -96,6 +101,8 @@ impl Run {
             ran: Nanos::ZERO,
             ran_in_all: Nanos::ZERO,
             counted_at: Nanos::ZERO,
+            before: Before::default(),
+            reported: Reported::default(),
             cancelling: None,
             could_not_cancel: false,
             is_ended: false,
@@ -163,7 +170,7 @@ impl Run {
         (worker, hierarchy): (&WorkerProgram, Option<&Hierarchy>),
         sys: &Path,
     ) {
-        let passed = now.since(self.counted_at);
+        let passed = now.since(self.counted_at).min(LOOK_MAX);
         self.counted_at = now;
         if self.is_running && (self.spec.hold() == BackgroundHold::Stop || is_gap) {
             self.ran += passed;
@@ -193,44 +200,6 @@ impl Run {
         self.spec.hold() == BackgroundHold::Cap || self.duty.may_run(passed, is_gap, self.is_running)
     }
 
-    /// What came of it since the last report. What `automounts` would wait for is not opened.
-    pub(crate) fn report(&mut self, automounts: &Automounts) -> BackgroundReport {
-        let progress = self.place.progress().unwrap_or_default();
-        // Of a command nothing is known but for how long it ran.
-        let done_items = if self.spec.kind == Kind::Command { self.ran_in_all.as_secs_f64() } else { progress.done };
-        let gets_on = (self.spec.kind == Kind::Command).then(|| self.gets_on(progress.worker)).flatten();
-        let (used_bytes, size_bytes) = self.space(automounts).unwrap_or((0, 0));
-        BackgroundReport {
-            id: self.spec.id,
-            state: self.state,
-            done_items,
-            total_items: progress.total,
-            tied_bytes: progress.tied_bytes,
-            ran: std::mem::take(&mut self.ran),
-            used_bytes,
-            size_bytes,
-            file_system: (size_bytes > 0).then(|| self.spec.identity.file_system_number()),
-            processors: None,
-            gets_on,
-        }
-    }
-
-    /// Bytes in use, and bytes in all, of the file system that it works on; of what is below one nothing, and nothing while another is
-    /// where that was: it is not mounted, and the numbers of the one above it are not its own.
-    fn space(&self, automounts: &Automounts) -> Option<(u64, u64)> {
-        automounts.check(self.spec.kind, &self.spec.path).ok()?;
-        let directory = self.spec.open_near()?;
-        let (file_system, _) = file_system(&directory).ok()?;
-        let facts = fstatvfs(&directory).ok().filter(|_| self.spec.identity.is_on(file_system))?;
-        Some(((facts.f_blocks - facts.f_bfree) * facts.f_frsize, facts.f_blocks * facts.f_frsize))
-    }
-
-    /// Where another worker would go on, and what was found up to there.
-    pub(crate) fn position(&self) -> (u64, Found) {
-        let progress = self.place.progress();
-        progress.map_or((self.spec.position, self.spec.found), |progress| (progress.position, progress.found))
-    }
-
     /// Stops it, whatever its pace.
     fn stop(&mut self) {
         if let Err(error) = self.stop_with(Path::new("/sys")) {
@@ -239,9 +208,10 @@ impl Run {
         self.is_running = false;
     }
 
-    /// Begins anew what failed.
+    /// Begins anew what failed, where that was.
     pub(crate) fn begin_again(&mut self) {
         if self.state == BackgroundState::Failed && !self.is_alive {
+            self.remember_progress();
             self.place.forget_run();
             self.attempts = Attempts::default();
             self.state = BackgroundState::Waiting;

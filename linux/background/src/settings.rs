@@ -36,6 +36,13 @@ impl Settings {
         format!("{}/background-{id}", self.parent)
     }
 
+    /// The command of a queue was begun, now or before a restart. Also of one that has ended.
+    pub fn has_begun(&self, id: BackgroundId) -> bool {
+        // In which groups its worker is does not matter here.
+        let groups = Groups { io: PathBuf::new(), freezer: PathBuf::new(), processors: None };
+        QueueDirectories::of(&self.runtime_dir, &self.state_dir, id, groups).has_begun()
+    }
+
     /// Where the worker of a queue is or will be. One that lives is in the groups in which it was begun: since then the operator may have
     /// named another parent.
     pub(crate) fn place(&self, id: BackgroundId, processors: &Result<Hierarchy, String>) -> QueueDirectories {

@@ -158,9 +158,8 @@ fn own_bytes(worker: &Worker, directory: &OwnedFd, path: &Path) -> Result<u64, W
     let mut own = 0;
     for (file, size) in Files::below(directory, path)? {
         own += allocated(&file, 0, size).map_err(WorkError::io("ask where files lie below", path))?.own;
-        // Nothing is deleted yet, and the daemon sees that it lives.
         worker.ties(own as f64);
-        worker.progress(worker.spec().position as f64, None, worker.spec().position);
+        worker.looked(None);
     }
     Ok(own)
 }

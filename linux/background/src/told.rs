@@ -1,6 +1,6 @@
 //! Work that a tenant's program does by itself: it is told when it may.
 
-use crate::duty::Duty;
+use crate::duty::{Duty, LOOK_MAX};
 use minerva_model::{BackgroundId, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos};
 use std::fmt;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ impl ToldRun {
 
     /// Lets it work or stops it, now that others pause (`is_gap`) or not.
     pub(crate) fn turn(&mut self, now: Nanos, is_gap: bool) {
-        let passed = now.since(self.counted_at);
+        let passed = now.since(self.counted_at).min(LOOK_MAX);
         self.counted_at = now;
         if self.is_working {
             self.ran += passed;
@@ -83,7 +83,7 @@ impl ToldRun {
 
 #[cfg(test)]
 mod tests {
-    use super::{Told, ToldRun};
+    use super::{LOOK_MAX, Told, ToldRun};
     use minerva_model::{BackgroundId, BackgroundPace, DeviceId, Nanos};
     use std::sync::{Arc, Mutex};
 
@@ -109,5 +109,18 @@ mod tests {
         run.turn(Nanos::from_secs(6), false);
         assert_eq!(*heard.lock().unwrap(), [true, true, false]);
         assert_eq!(run.report().ran, Nanos::from_secs(2), "from when it heard of it");
+    }
+
+    #[test]
+    fn a_program_does_not_work_while_the_host_is_suspended() {
+        let device = DeviceId { major: 8, minor: 0 };
+        let told = Told { id: BackgroundId(1), device, group: "/".into(), say: Box::new(|_| true) };
+        let mut run = ToldRun::new(told, Nanos::ZERO);
+        run.duty.pace = BackgroundPace::Gaps;
+        run.turn(Nanos::from_millis(250), true);
+        run.turn(Nanos::from_millis(500), true);
+        assert_eq!(run.report().ran, Nanos::from_millis(250));
+        run.turn(Nanos::from_secs(8 * 3600), true);
+        assert_eq!(run.report().ran, LOOK_MAX);
     }
 }

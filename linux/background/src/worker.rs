@@ -1,12 +1,16 @@
 //! What a worker was given to do, and what it says of it.
 
 use crate::directories::{Progress, QueueDirectories, replace};
+use crate::error::plain;
 use crate::spec::{Found, Spec};
 use minerva_model::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Entries that are looked at between two words on progress.
+const LOOKS_A_WORD: u64 = 64;
 
 /// What a worker is started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,12 +28,14 @@ pub(crate) struct Worker {
     /// Bytes, as bits of a float.
     tied: AtomicU64,
     freed: AtomicU64,
+    looked: AtomicU64,
     message: String,
 }
 
 impl Worker {
     pub(crate) const fn new(assignment: Assignment) -> Self {
-        Self { assignment, tied: AtomicU64::new(0), freed: AtomicU64::new(0), message: String::new() }
+        let [tied, freed, looked] = [const { AtomicU64::new(0) }; 3];
+        Self { assignment, tied, freed, looked, message: String::new() }
     }
 
     pub(crate) const fn assignment(&self) -> &Assignment {
@@ -60,8 +66,18 @@ impl Worker {
         let tied_bytes = f64::from_bits(self.tied.load(Ordering::Relaxed));
         let used = clock_gettime(ClockId::ProcessCPUTime);
         let worker = Nanos(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64);
-        let progress = Progress { done, total, tied_bytes, position, found, worker };
+        let looked = self.looked.load(Ordering::Relaxed);
+        let progress = Progress { done, total, tied_bytes, looked, position, found, worker };
         let _ = replace(&self.assignment.place.runtime.join("progress"), &progress, false);
+    }
+
+    /// One more entry was looked at, of a tree of which this worker has done nothing yet; says so now and then. Else the daemon would take
+    /// what counts for long for what hangs.
+    pub(crate) fn looked(&self, total: Option<f64>) {
+        let looked = self.looked.fetch_add(1, Ordering::Relaxed) + 1;
+        if looked.is_multiple_of(LOOKS_A_WORD) {
+            self.progress(self.spec().position as f64, total, self.spec().position);
+        }
     }
 
     /// So many bytes are tied by what is left.
@@ -76,7 +92,7 @@ impl Worker {
 
     /// What people are to be told at the end.
     pub(crate) fn say(&mut self, message: &str) {
-        message.clone_into(&mut self.message);
+        self.message = plain(message);
     }
 
     /// The daemon cancelled the call into the kernel to stop it; true once for each time.

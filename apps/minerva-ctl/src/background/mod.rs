@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 mod calibrate;
+mod explained;
 mod page;
 mod plan;
 mod slots;
@@ -125,6 +126,12 @@ fn row(queue: &v1::BackgroundQueue) -> Vec<String> {
     ]
 }
 
+/// Its processors are a list, and no sentence that says why it may use all.
+fn is_confined(queue: &v1::BackgroundQueue) -> bool {
+    let is_of_list = |byte: u8| byte.is_ascii_digit() || byte == b',';
+    !queue.processors.is_empty() && queue.processors.bytes().all(is_of_list)
+}
+
 /// By when it is to be done. Of what was done before the daemon started it is not known where none was set.
 fn due(queue: &v1::BackgroundQueue) -> String {
     if queue.due_unix_ns == 0 { "-".to_owned() } else { crate::moment::show(queue.due_unix_ns) }
@@ -167,105 +174,18 @@ async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result
         output::json(&serde_json::json!({ "queue": queue, "plan": plan }))?;
         return Ok(CommandStatus::Well);
     }
-    let mut text = format!("{} ({}): {} {}\n", queue.name, queue.id, queue.kind, queue.path);
-    if !queue.command.is_empty() {
-        text.push_str(&format!("  command   {}\n", queue.command.join(" ")));
-    }
-    text.push_str(&format!("  state     {}: {}\n", queue.state, queue.reason));
-    if !queue.message.is_empty() {
-        text.push_str(&format!("  message   {}\n", queue.message));
-    }
-    text.push_str(&format!(
-        "  progress  {} done in {}\n",
-        amount(queue.done_items, &queue.items),
-        seconds(queue.ran_seconds)
-    ));
-    text.push_str(&cost(&queue));
-    let how = match queue.hold.as_str() {
-        "cap" => "slowed by weight and a cap, never stopped",
-        "told" => "told to pause: its program does so by itself",
-        _ => "stopped",
-    };
-    text.push_str(&format!("  others    while they use {} it is {how}\n", queue.device));
-    text.push_str(&processors(&queue));
-    text.push_str(&format!("  due       {}\n", due(&queue)));
-    text.push_str(&format!(
-        "  priority  {}: the greater goes first on its disk, unless a deadline is near\n",
-        queue.priority
-    ));
-    text.push_str(&slip(&queue));
-    if let Some(plan) = &plan {
-        text.push_str(&planned(plan, &queue));
-    }
-    output::text(&text)?;
+    output::text(&explained::text(&queue, plan.as_ref()))?;
     Ok(CommandStatus::Well)
 }
 
-/// When a queue is done by the plan, and what is wrong with its disk.
-fn planned(plan: &v1::BackgroundPlan, queue: &v1::BackgroundQueue) -> String {
-    let paid = plan.payments.iter().find(|payment| payment.name == queue.name).and_then(|paid| paid.paid_unix_ns);
-    let paid = paid.map_or_else(|| "not within a month".to_owned(), crate::moment::show);
-    let mut text = format!("  planned   done {paid}\n");
-    if let Some(space) = space::sentence(plan) {
-        text.push_str(&format!("  {space}\n"));
-    }
-    for alarm in &plan.alarms {
-        text.push_str(&format!("  ALARM     {}: {}\n", crate::moment::show(alarm.at_unix_ns), alarm.message));
-    }
-    text
-}
-
-/// Its processors are a list, and no sentence that says why it may use all.
-fn is_confined(queue: &v1::BackgroundQueue) -> bool {
-    let is_of_list = |byte: u8| byte.is_ascii_digit() || byte == b',';
-    !queue.processors.is_empty() && queue.processors.bytes().all(is_of_list)
-}
-
-/// The processors that it may use, and why no more.
-fn processors(queue: &v1::BackgroundQueue) -> String {
-    match (queue.processors.as_str(), queue.others_processors) {
-        ("", _) => String::new(),
-        (list, Some(others)) if is_confined(queue) => {
-            format!("  cpus      only {list}: others use {others:.1} processors, and keep as many as they need\n")
-        }
-        (list, None) if is_confined(queue) => format!("  cpus      only {list}\n"),
-        (why, _) => format!("  cpus      all: {why}\n"),
-    }
-}
-
-/// By how much its end moved from plan to plan, and what that changes.
-fn slip(queue: &v1::BackgroundQueue) -> String {
-    // Seconds are rounding.
-    const LEAST_SECONDS: f64 = 60.0;
-    let moved = match queue.slipped_seconds {
-        later if later >= LEAST_SECONDS => format!("its end moved {} away from plan to plan", seconds(later)),
-        sooner if sooner <= -LEAST_SECONDS => format!("its end came {} nearer from plan to plan", seconds(-sooner)),
-        _ => return "  slip      none: its end stayed where it was planned\n".to_owned(),
-    };
-    let sooner_ns = queue.due_unix_ns.saturating_sub(queue.planned_due_unix_ns);
-    if queue.planned_due_unix_ns == 0 || sooner_ns as f64 / 1e9 < LEAST_SECONDS {
-        return format!("  slip      {moved}\n");
-    }
-    let planned = crate::moment::show(queue.planned_due_unix_ns);
-    format!("  slip      {moved}, so that it is planned as if it were due {planned}\n")
-}
-
-fn cost(queue: &v1::BackgroundQueue) -> String {
-    let per_second = amount(1.0 / queue.seconds_per_item.max(f64::MIN_POSITIVE), &queue.items);
-    let known = match queue.measured_seconds {
-        measured if measured > 0.0 => format!("measured over {}", seconds(measured)),
-        _ => "assumed, nothing was measured yet".to_owned(),
-    };
-    let slow = match queue.slow_down {
-        Some(lost) => format!("; a second of it beside others costs them {lost:.1} s of their requests"),
-        None => "; what others lose beside it was not measured".to_owned(),
-    };
-    format!("  cost      {per_second} a second of running ({known}){slow}; {} to go\n", seconds(queue.left_seconds))
+/// Whether a plan's payment is that of a queue. Names alone do not tell: each tenant gives its own. Daemons of earlier versions say no more.
+fn is_of(payment: &v1::BackgroundPayment, queue: &v1::BackgroundQueue) -> bool {
+    if payment.id.is_empty() { payment.name == queue.name } else { payment.id == queue.id }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{due, slip};
+    use super::due;
     use minerva_api::v1;
 
     #[test]
@@ -273,20 +193,5 @@ mod tests {
         assert_eq!(due(&v1::BackgroundQueue::default()), "-");
         let queue = v1::BackgroundQueue { due_unix_ns: 1, ..v1::BackgroundQueue::default() };
         assert!(due(&queue).starts_with("19"), "{}", due(&queue));
-    }
-
-    #[test]
-    fn a_queue_that_slips_says_by_how_much_and_by_when_it_is_planned() {
-        let queue = |slipped_seconds, planned_due_unix_ns| v1::BackgroundQueue {
-            slipped_seconds,
-            due_unix_ns: 36_000_000_000_000,
-            planned_due_unix_ns,
-            ..v1::BackgroundQueue::default()
-        };
-        assert!(slip(&queue(12.0, 0)).contains("none"));
-        let sooner = slip(&queue(-7200.0, 36_000_000_000_000));
-        assert!(sooner.contains("nearer") && !sooner.contains("planned as if"), "{sooner}");
-        let later = slip(&queue(7200.0, 18_000_000_000_000));
-        assert!(later.contains("away") && later.contains(&crate::moment::show(18_000_000_000_000)), "{later}");
     }
 }

@@ -1,5 +1,6 @@
 //! The plan as a page of its own, with plots.
 
+use super::is_of;
 use super::slots::together;
 use crate::figures::size;
 use crate::forecast::page::escaped;
@@ -39,7 +40,7 @@ fn section(plan: &v1::BackgroundPlan, queues: &[v1::BackgroundQueue]) -> String 
     }
     text.push_str("<table><tr><th>Queue</th><th>Ties</th><th>Due</th><th>Paid</th></tr>\n");
     for payment in &plan.payments {
-        let queue = queues.iter().find(|queue| queue.name == payment.name);
+        let queue = queues.iter().find(|queue| is_of(payment, queue));
         let paid = payment.paid_unix_ns.map_or_else(|| "not in this time".to_owned(), show);
         text.push_str(&format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{paid}</td></tr>\n",

@@ -1,8 +1,8 @@
 //! The plan of background work, as a table with bars, or as a page.
 
 use super::arguments::Planned;
-use super::page;
 use super::slots::together;
+use super::{is_of, page};
 use crate::figures::{long_span, size, table};
 use crate::moment::show;
 use crate::output::{self, CommandStatus};
@@ -61,8 +61,8 @@ fn plan_text(plan: &v1::BackgroundPlan, queues: &[v1::BackgroundQueue], span: &s
         text.push_str(&format!("{space}\n"));
     }
     for alarm in &plan.alarms {
-        let at = show(alarm.at_unix_ns);
-        text.push_str(&format!("oversubscribed: add a disk or move load: from {at} on {}\n", alarm.message));
+        let (at, message) = (show(alarm.at_unix_ns), output::one_line(&alarm.message));
+        text.push_str(&format!("oversubscribed: add a disk or move load: from {at} on {message}\n"));
     }
     text
 }
@@ -88,7 +88,7 @@ fn slot_row(slot: &v1::BackgroundSlot) -> Vec<String> {
 }
 
 fn payment_row(payment: &v1::BackgroundPayment, queues: &[v1::BackgroundQueue]) -> Vec<String> {
-    let queue = queues.iter().find(|queue| queue.name == payment.name);
+    let queue = queues.iter().find(|queue| is_of(payment, queue));
     let left = queue.map_or(0.0, |queue| queue.left_seconds);
     let tied = queue.map_or(0, |queue| queue.tied_bytes);
     vec![
@@ -118,7 +118,7 @@ fn level(part: f64) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::text;
+    use super::{payment_row, text};
     use minerva_api::v1;
 
     fn slot(foreground_permille: u32, background_permille: u32, stolen_permille: u32) -> v1::BackgroundSlot {
@@ -131,6 +131,22 @@ mod tests {
             used_bytes: 50_000_000,
             ..v1::BackgroundSlot::default()
         }
+    }
+
+    #[test]
+    fn of_queues_of_one_name_each_has_its_own_row() {
+        let of = |id: &str, tied_bytes| v1::BackgroundQueue {
+            id: id.to_owned(),
+            name: "rebuild".to_owned(),
+            tied_bytes,
+            ..v1::BackgroundQueue::default()
+        };
+        let queues = [of("b3", 1_000_000), of("b2147483648", 2_000_000)];
+        let payment = v1::BackgroundPayment { id: queues[1].id.clone(), name: "rebuild".to_owned(), ..<_>::default() };
+        assert_eq!(payment_row(&payment, &queues)[2], "2.0 MB");
+        let plan = v1::BackgroundPlan { payments: vec![payment], ..v1::BackgroundPlan::default() };
+        let answer = v1::BackgroundResponse { queues: queues.to_vec(), plans: vec![plan], ..<_>::default() };
+        assert!(crate::background::page::of(&answer, "hour").contains("<td>2.0 MB</td>"));
     }
 
     fn stretch(permille: u32, left_seconds: f64) -> v1::BackgroundStretch {
@@ -146,6 +162,7 @@ mod tests {
                 name: "scrub".to_owned(),
                 paid_unix_ns: None,
                 stretches: vec![stretch(800, 7200.0), stretch(200, 3600.0), stretch(0, 0.0)],
+                id: "b3".to_owned(),
             }],
             alarms: vec![v1::BackgroundAlarm { at_unix_ns: 0, message: "scrub misses its deadline".to_owned() }],
             ..v1::BackgroundPlan::default()

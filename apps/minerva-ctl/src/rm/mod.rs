@@ -59,6 +59,7 @@ pub(crate) async fn run(file: &OperatorFile, socket: &Path, wish: Wish, json: bo
                 Ok(outcome) => outcome,
                 Err(why) => {
                     let shown = output::path(path);
+                    let why = output::one_line(&why);
                     output::note(&format!("{shown}: not by the plan, but at a pace of its own: {why}"));
                     by_time.delete(path, deletion, &mut signals, json).await?
                 }

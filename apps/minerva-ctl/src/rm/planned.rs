@@ -160,10 +160,10 @@ fn tell(path: &Path, ended: &v1::BackgroundQueue, json: bool) -> anyhow::Result<
             "ran_seconds": ended.ran_seconds, "disk": ended.device,
         }))?;
     } else if is_done {
-        output::text(&format!("{}: {}\n", output::path(path), ended.message))?;
+        output::text(&format!("{}: {}\n", output::path(path), output::one_line(&ended.message)))?;
     }
     if !is_done {
-        output::note(&format!("{}: {}", output::path(path), ended.message));
+        output::note(&format!("{}: {}", output::path(path), output::one_line(&ended.message)));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Arrays whose knobs are plain files.
 
-use super::{Array, Speeds, check};
+use super::{Array, BEYOND_END, Speeds, check};
 use crate::error::WorkError;
 use crate::spec::{Found, Kind};
 use crate::worker::Worker;
@@ -49,6 +49,15 @@ fn checker(sys: &Path, action: &str, mismatches: &str) -> Worker {
     worker
 }
 
+/// As the kernel ends one that came to its end, or that was ended.
+fn end_check(knobs: &Path, sync_min: Option<&str>, sync_max: &str) {
+    if let Some(sync_min) = sync_min {
+        fs::write(knobs.join("sync_min"), sync_min).unwrap();
+        fs::write(knobs.join("sync_max"), sync_max).unwrap();
+    }
+    fs::write(knobs.join("sync_action"), "idle\n").unwrap();
+}
+
 #[test]
 fn a_check_goes_on_where_the_worker_before_was_and_adds_to_what_that_found() {
     for (action, sync_min, found) in [("idle\n", Some("1024"), 10 + 4), ("check\n", None, 8 + 4)] {
@@ -56,7 +65,8 @@ fn a_check_goes_on_where_the_worker_before_was_and_adds_to_what_that_found() {
         let sys = root.path().join("sys");
         let mut worker = checker(&sys, action, "4\n");
         let place = worker.assignment().place.clone();
-        let (action, progress) = (sys.join("block/md7/md/sync_action"), root.path().join("run/background/b1/progress"));
+        let (knobs, progress) = (sys.join("block/md7/md"), root.path().join("run/background/b1/progress"));
+        let mut begun_at = None;
         std::thread::scope(|scope| {
             // It ends once it was seen to have begun, as the kernel ends it.
             scope.spawn(|| {
@@ -64,18 +74,46 @@ fn a_check_goes_on_where_the_worker_before_was_and_adds_to_what_that_found() {
                     std::thread::sleep(std::time::Duration::from_millis(5));
                 }
                 let is_ours = place.has_check();
-                fs::write(&action, "idle\n").unwrap();
+                begun_at = fs::read_to_string(knobs.join("sync_min")).ok();
+                end_check(&knobs, is_ours.then_some("0\n"), "max\n");
                 assert_eq!(is_ours, sync_min.is_some(), "who removes the queue ends what it began only");
             });
             check(&mut worker, &sys).unwrap();
         });
         assert!(!place.has_check());
         // A multiple of what the array is divided into; a check that runs is where it is.
-        let begun_at = fs::read_to_string(sys.join("block/md7/md/sync_min")).ok();
         assert_eq!(begun_at.as_deref(), sync_min);
         assert_eq!(worker.message(), format!("{found} sectors differ between copies"));
         let progress = worker.assignment().place.progress().unwrap();
         assert_eq!((progress.found.errors + progress.found.under_way, progress.found.under_way), (found, 4));
+    }
+}
+
+#[test]
+fn a_check_that_was_ended_has_failed_where_it_was_and_is_not_done() {
+    let beyond = format!("{BEYOND_END}\n");
+    // Sectors up to which it came. In the first sixteenth the kernel has not noted any yet.
+    for (sync_min, at) in [("1536\n", 1536 * 512), ("0\n", 0)] {
+        let root = tempfile::tempdir().unwrap();
+        let sys = root.path().join("sys");
+        let mut worker = checker(&sys, "idle\n", "4\n");
+        let (knobs, progress) = (sys.join("block/md7/md"), root.path().join("run/background/b1/progress"));
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !progress.exists() {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                end_check(&knobs, Some(sync_min), &beyond);
+            });
+            check(&mut worker, &sys)
+        });
+        let why = outcome.unwrap_err().in_full();
+        let where_it_was = format!("ended before its end, at byte {at} of 1048576 of each disk");
+        assert!(why.contains(&where_it_was) && why.contains("So far 14 sectors differ"), "{why}");
+        assert!(why.contains("background resume test goes on"), "{why}");
+        let progress = worker.assignment().place.progress().unwrap();
+        assert_eq!((progress.position, progress.done, progress.total), (at, at as f64, Some(1_048_576.0)));
+        assert_eq!(fs::read_to_string(knobs.join("sync_max")).unwrap(), "max");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A queue without a disk of its own.
 
-use super::{Run, WorkerProgram};
+use super::{Before, LOOK_MAX, Run, WorkerProgram};
 use crate::automount::Automounts;
 use crate::loop_disk::LoopDisk;
 use crate::spec::Kind;
@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn run(root: &Path, kind: Kind, path: &Path) -> Run {
+pub(super) fn run(root: &Path, kind: Kind, path: &Path) -> Run {
     let Assignment { spec, place } = Worker::of(root, kind, path).assignment().clone();
-    Run::new(spec, DeviceId { major: 8, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO)
+    Run::new(spec, DeviceId { major: 8, minor: 0 }, place, Nanos::ZERO, Before::default())
 }
 
 #[test]
@@ -109,6 +109,10 @@ impl Sleeper {
     }
 
     fn turn(&mut self, is_gap: bool, sys: &Path) {
+        self.turn_at(Nanos::ZERO, is_gap, sys);
+    }
+
+    fn turn_at(&mut self, now: Nanos, is_gap: bool, sys: &Path) {
         let worker = WorkerProgram {
             program: "false".into(),
             name: "false".into(),
@@ -116,7 +120,7 @@ impl Sleeper {
             service_starter: None,
         };
         self.0.look();
-        self.0.turn(Nanos::ZERO, is_gap, (&worker, None), sys);
+        self.0.turn(now, is_gap, (&worker, None), sys);
     }
 }
 
@@ -144,6 +148,22 @@ fn work_that_the_guard_stopped_goes_on_as_told_once_its_daemon_does() {
             assert_eq!((fs::read_to_string(&state).unwrap().as_str(), sleeper.0.is_running), (is, is_gap));
         }
     }
+}
+
+/// `CLOCK_BOOTTIME` goes on meanwhile.
+#[test]
+fn work_does_not_run_while_the_host_is_suspended() {
+    let root = tempfile::tempdir().unwrap();
+    let run = run(root.path(), Kind::Delete, root.path());
+    let state = run.place.groups.freezer.join("freezer.state");
+    fs::create_dir_all(state.parent().unwrap()).unwrap();
+    fs::write(&state, "FROZEN").unwrap();
+    let mut sleeper = Sleeper::new(run);
+    sleeper.turn(true, root.path());
+    sleeper.turn_at(Nanos::from_millis(250), true, root.path());
+    assert_eq!(sleeper.0.report(&Automounts::default()).ran, Nanos::from_millis(250));
+    sleeper.turn_at(Nanos::from_secs(8 * 3600), true, root.path());
+    assert_eq!(sleeper.0.report(&Automounts::default()).ran, LOOK_MAX);
 }
 
 #[test]

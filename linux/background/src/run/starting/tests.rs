@@ -1,7 +1,7 @@
 //! Services by a script in place of systemd-run.
 
 use super::{RETRIES, WorkerProgram, end_of_group, write_end_of_group};
-use crate::run::Run;
+use crate::run::{Before, Run};
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
 use minerva_model::{BackgroundPace, BackgroundState, DeviceId, Nanos};
@@ -24,7 +24,7 @@ fn startable(root: &Path, script: &str) -> (Run, WorkerProgram) {
         service_starter: Some(starter.into()),
     };
     let Assignment { spec, place } = Worker::of(root, Kind::Delete, root).assignment().clone();
-    let mut run = Run::new(spec, DeviceId { major: 8, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO);
+    let mut run = Run::new(spec, DeviceId { major: 8, minor: 0 }, place, Nanos::ZERO, Before::default());
     run.duty.pace = BackgroundPace::Gaps;
     fs::create_dir_all(&run.place.groups.freezer).unwrap();
     (run, worker)
