@@ -46,7 +46,8 @@ pub(crate) struct IdleTenants {
 }
 
 impl IdleTenants {
-    /// A slice ended, in which disks were used as `rows` say, by tenant and disk: who of the `idle` is capped in the next.
+    /// A slice ended, in which disks were used as `rows` say, by tenant and disk: who of the `idle` is capped in the next. Whether any is, or
+    /// would be if caps might stand.
     pub(crate) fn slice(
         &mut self,
         now: Nanos,
@@ -55,25 +56,27 @@ impl IdleTenants {
         rows: &[IoSignals],
         may_cap: bool,
         ledger: &mut Ledger,
-    ) {
+    ) -> bool {
         self.held_back.lift_all_but(device, |tenant| idle.contains(&tenant), ledger);
         if idle.is_empty() {
             // Who uses the disk meanwhile is no other to one that steps back later, least of all that one itself.
             self.others_at = None;
-            return;
+            return false;
         }
         if rows.iter().any(|row| row.device == device && row.active && !idle.contains(&row.tenant)) {
             self.others_at = Some(now);
         }
         if !self.held_back.can_cap() {
-            return;
+            return false;
         }
-        let holds_back = may_cap && self.others_at.is_some_and(|at| now.since(at) < QUIET);
+        let is_others_turn = self.others_at.is_some_and(|at| now.since(at) < QUIET);
+        let holds_back = may_cap && is_others_turn;
         for tenant in idle.difference(&self.stopped_elsewhere) {
             let row = rows.binary_search_by_key(&(*tenant, device), |row| (row.tenant, row.device));
             let row = row.ok().map(|index| &rows[index]);
             self.held_back.slice(now, (*tenant, device), row, (holds_back, of_idle), ledger);
         }
+        is_others_turn && idle.difference(&self.stopped_elsewhere).next().is_some()
     }
 
     /// These are stopped by other means while others use the disk.

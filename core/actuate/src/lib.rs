@@ -61,7 +61,7 @@ use ledger::Ledger;
 use memory::MemoryPressure;
 use minerva_model::{
     BackEnd, CgroupRef, Decision, Device, DeviceId, Effect, EngineConfig, JobWait, KnobTarget, Mode, Nanos, Outcome,
-    Pressure, Share, Signals, Tenant, TenantId, WriteId,
+    Share, Signals, Tenant, TenantId, WriteId,
 };
 use serde::{Deserialize, Serialize};
 use served::Served;
@@ -249,17 +249,6 @@ impl Actuator {
         self.groups.settle(|group| self.ledger.knows(Holder::Group(group)));
     }
 
-    /// Before each [`Actuator::plan`]: how long the host has waited for memory since its boot, if the kernel tells. While it waits
-    /// too much, caps are lifted.
-    pub fn waited_for_memory(&mut self, now: Nanos, waited: Option<Pressure>) {
-        let limit = self.config.actuation.caps_lift_at_memory_stall_permille;
-        let was_high = self.memory.is_high();
-        self.memory.sampled(now, waited, limit);
-        if self.disks.values().any(Steering::may_hold_up_writeback) {
-            self.ledger.effects.extend(self.memory.news(was_high, limit).map(Effect::Found));
-        }
-    }
-
     /// Once a slice: takes the decisions that changed and what the slice measured, and asks for what follows.
     pub fn plan(&mut self, now: Nanos, decisions: &[Decision], signals: &Signals) {
         self.slice += 1;
@@ -288,6 +277,7 @@ impl Actuator {
             disk.spare(servers.on(*id));
             disk.plan(now, config, groups, &shares, signals, ledger);
         }
+        self.tell_refused_caps();
         self.ledger.slice_ended(self.slice);
         self.tell();
     }

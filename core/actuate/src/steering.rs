@@ -1,5 +1,7 @@
 //! One disk: its facts, the suitability on it, and the means by which shares are made to bite on it.
 
+mod hold_back;
+
 use crate::cap_knobs::wish_cap;
 use crate::caps::Dealer;
 use crate::disk_use::disk_use;
@@ -13,10 +15,10 @@ use crate::low_latency_by_use::LowLatencyByUse;
 use crate::setting::Setting;
 use crate::strict_by_use::StrictByUse;
 use crate::suitability::{Suitability, not_calibrated, suitability};
-use crate::waiting_jobs::{OfDisk, WaitingJobs};
+use crate::waiting_jobs::WaitingJobs;
 use minerva_model::{
-    BackEnd, CgroupVersion, Decision, Device, DeviceFacts, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
-    JobWait, KnobFile, Nanos, Signals, TenantId,
+    BackEnd, CgroupVersion, Device, DeviceFacts, DeviceSettings, Effect, EngineConfig, Finding, FindingKind, KnobFile,
+    Nanos, Signals, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +59,9 @@ pub(crate) struct Steering {
     /// Who is never capped here, though others make room for it.
     #[serde(default)]
     spared: BTreeSet<TenantId>,
+    /// In the slice that began a tenant would be capped if memory were not short.
+    #[serde(default)]
+    refuses_caps: bool,
 }
 
 impl Steering {
@@ -74,6 +79,7 @@ impl Steering {
             low_latency: LowLatencyByUse::default(),
             in_use: BackEnd::Observe,
             spared: BTreeSet::new(),
+            refuses_caps: false,
         }
     }
 
@@ -305,56 +311,6 @@ impl Steering {
             ledger.effects.push_back(Effect::Found(Finding { kind, device, tenant: None, message }));
         }
         self.by_use() != before
-    }
-
-    /// Holds back tenants at `idle` while others use the disk, and batch jobs that wait; before each [`Steering::plan`]. Answers with those
-    /// that are, who are dealt nothing else.
-    pub(crate) fn hold_back(
-        &mut self,
-        (now, config): (Nanos, &EngineConfig),
-        idle: &BTreeSet<TenantId>,
-        mut waiting: BTreeMap<TenantId, JobWait>,
-        signals: &Signals,
-        may_cap: bool,
-        ledger: &mut Ledger,
-    ) -> Vec<TenantId> {
-        let id = self.device.id;
-        // Who waits for a job of unknown size is left what the others leave, which weights give and caps do not.
-        let has_weights = matches!(self.means, Means::Weights { .. });
-        waiting.retain(|tenant, wait| may_cap && !idle.contains(tenant) && (wait.turn_is_known || !has_weights));
-        self.jobs.slice(now, self.of_disk(config), &waiting, signals, ledger);
-        self.idle.slice(now, id, idle, &signals.io, may_cap, ledger);
-        let capped = [self.idle.held_back.capped(), self.jobs.held_back.capped()].concat();
-        if let Means::Caps { dealer, .. } = &mut self.means {
-            capped.iter().for_each(|tenant| dealer.forget(*tenant));
-        }
-        capped
-    }
-
-    /// These are stopped by other means while others use the disk.
-    pub(crate) fn stopped_elsewhere(&mut self, tenants: &BTreeSet<TenantId>, ledger: &mut Ledger) {
-        self.idle.stopped_elsewhere(self.device.id, tenants, ledger);
-    }
-
-    fn of_disk(&self, config: &EngineConfig) -> OfDisk {
-        let settings = config.devices.get(&self.device.name);
-        let bytes_per_second = settings.and_then(|disk| disk.bandwidth_bytes_per_second).map(|bytes| bytes as f64);
-        OfDisk { device: self.device.id, rotational: self.device.facts.rotational, bytes_per_second }
-    }
-
-    /// Within a slice a tenant came back from `idle`, or is to wait no more.
-    pub(crate) fn let_on(&mut self, decision: &Decision, ledger: &mut Ledger) {
-        if !decision.is_only_when_idle() {
-            self.idle.held_back.lift(self.device.id, decision.tenant, ledger);
-        }
-        if decision.job_waits().is_none() {
-            self.jobs.held_back.lift(self.device.id, decision.tenant, ledger);
-        }
-    }
-
-    /// Some tenant is capped here, or may be in the next slice.
-    pub(crate) fn may_hold_up_writeback(&self) -> bool {
-        self.has_caps() || !self.idle.held_back.capped().is_empty() || !self.jobs.held_back.capped().is_empty()
     }
 
     /// Whether caps may stand; before each [`Steering::plan`].

@@ -295,5 +295,6 @@ scripts! {
     fn served_disks_have_their_tenants_shares();
     fn sibling_sets_are_scaled();
     fn strict_guarantees_follow_use();
+    fn that_caps_are_lifted_and_back_is_told_also_where_one_is_refused();
     fn what_was_decided_before_a_change_of_mode_or_rule_does_not_come_back();
 }

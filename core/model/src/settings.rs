@@ -240,6 +240,9 @@ pub struct ActuationSettings {
     /// Where shares become caps, nobody is capped while all get what their shares say.
     #[serde(default)]
     pub caps_only_if_short: bool,
+    /// That caps are lifted is told as well when one is refused later, and that they are back wherever it was told that they are lifted.
+    #[serde(default)]
+    pub lifting_is_told: bool,
 }
 
 impl Default for ActuationSettings {
@@ -254,6 +257,7 @@ impl Default for ActuationSettings {
             cap_jobs: true,
             caps_make_room: true,
             caps_only_if_short: true,
+            lifting_is_told: true,
         }
     }
 }
