@@ -221,7 +221,7 @@ impl Decider {
         self.floor_permille = config.fennel.floor_permille;
         self.dealing = Dealing::of(&config.forecast);
         self.participation.configure(config);
-        self.policies.makespan.configure(&config.makespan);
+        self.policies.makespan.configure(&config.makespan, config.actuation.cap_jobs);
     }
 
     /// A tenant appeared, or its rule changed. Its past counts unless something fresher is known already; a row that

@@ -4,6 +4,7 @@
 //! not, factors of unequal shares do not cancel.
 
 mod bursts;
+mod caps;
 mod lifting;
 mod policy;
 mod position;
@@ -36,6 +37,9 @@ const RESTING: Nanos = Nanos::from_secs(2);
 /// Slices in a row in which a job goes first until its own rate counts.
 const LED_SLICES: u32 = 2;
 
+/// What stands decided for jobs on the disks on which they go one before the other.
+type Places = BTreeMap<(DeviceId, TenantId), QueuePosition>;
+
 /// The policy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule {
@@ -49,7 +53,7 @@ pub(crate) struct Rule {
     /// Whether anybody is held back on a disk.
     #[serde(alias = "slack")]
     lifting: BTreeMap<DeviceId, Lifting>,
-    places: BTreeMap<(DeviceId, TenantId), QueuePosition>,
+    places: Places,
     #[serde(default)]
     named: Named,
     /// What jobs did so far.
@@ -67,16 +71,19 @@ pub(crate) struct Rule {
     /// Runs that ended by a rest and were not told yet.
     #[serde(default)]
     rested: Vec<JobRun>,
+    /// The operator has jobs that wait capped.
+    #[serde(default)]
+    cap_jobs: bool,
 }
 
 impl Rule {
     /// Takes over the settings. A job whose settings changed has ended, and another begins.
-    pub(crate) fn configure(&mut self, settings: &MakespanSettings) {
+    pub(crate) fn configure(&mut self, settings: &MakespanSettings, cap_jobs: bool) {
         let is_changed = |name: &String| self.settings.jobs.get(name) != settings.jobs.get(name);
         let changed: Vec<TenantId> =
             self.names.iter().filter(|(_, name)| is_changed(name)).map(|(tenant, _)| *tenant).collect();
         changed.into_iter().for_each(|tenant| drop(self.end(tenant)));
-        self.settings = settings.clone();
+        (self.settings, self.cap_jobs) = (settings.clone(), cap_jobs);
     }
 
     pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
@@ -237,14 +244,22 @@ impl Rule {
             lifting.gone(|tenant| present.iter().any(|(there, _)| *there == tenant));
         }
         let is_short = self.is_short(input.signals, device);
+        let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
+        let before: Places = self.places.range(of_disk).map(|(pair, position)| (*pair, *position)).collect();
         self.places.retain(|(on, _), _| *on != device);
         if is_short && present.len() >= 2 {
-            self.put_in_order(device, &present, input);
+            self.put_in_order(device, &present, &before, input);
         }
         self.note_waiting(device, slice_of(input, device), &present);
     }
 
-    fn put_in_order(&mut self, device: DeviceId, present: &[(TenantId, Job)], input: &DecideInput<'_>) {
+    fn put_in_order(
+        &mut self,
+        device: DeviceId,
+        present: &[(TenantId, Job)],
+        before: &Places,
+        input: &DecideInput<'_>,
+    ) {
         let is_other = |row: &IoSignals| row.device == device && row.active && self.job(row.tenant).is_none();
         let alone = !input.signals.io.iter().any(is_other);
         let jobs = self.led(device, present);
@@ -255,11 +270,13 @@ impl Rule {
             let in_order = self.settings.in_order_within_slices;
             shortest_first::parts(&jobs, &places, ahead, in_order)
         });
+        let tells_caps = self.lifting.get(&device).is_none_or(Lifting::tells_caps);
         for (index, ((tenant, job), place)) in present.iter().zip(places).enumerate() {
             let (remaining, rests) = (job.remaining(), job.rests);
             let part = parts.as_ref().map(|parts| parts[index]);
-            let position = QueuePosition { place, jobs: jobs.len(), remaining, alone, ahead, rests, part };
-            self.places.insert((device, *tenant), position);
+            let jobs = jobs.len();
+            let position = QueuePosition { place, jobs, remaining, alone, ahead, rests, part, tells_caps, told: 0 };
+            self.places.insert((device, *tenant), position.after(before.get(&(device, *tenant))));
         }
     }
 

@@ -80,6 +80,14 @@ pub struct MakespanSettings {
     /// recordings of earlier versions not.
     #[serde(default)]
     pub turns_are_told: bool,
+    /// Jobs that wait are told a cap only while the first is slower without it, and one that computes beside a trickle holds up nobody. In
+    /// recordings of earlier versions a disk on which others are busy was short, whatever the first had.
+    #[serde(default)]
+    pub caps_are_tried: bool,
+    /// The part that a job that waits keeps is told whenever it changes, and in its reason; nobody is capped whose operation was granted. In
+    /// recordings of earlier versions not.
+    #[serde(default)]
+    pub caps_are_told: bool,
 }
 
 impl Default for MakespanSettings {
@@ -92,6 +100,8 @@ impl Default for MakespanSettings {
             payers_are_named: true,
             waiting_ages: true,
             turns_are_told: true,
+            caps_are_tried: true,
+            caps_are_told: true,
         }
     }
 }

@@ -18,7 +18,7 @@ const ERROR_MAX: f64 = 0.35;
 const UNTRIED: f64 = 0.5;
 /// A slice in which less is moved than this, in bytes a second, or than this part of the fastest slice, is one of computing.
 const ACTIVE_BYTES_PER_SECOND: f64 = 65_536.0;
-const ACTIVE_PART: f64 = 0.05;
+pub(super) const ACTIVE_PART: f64 = 0.05;
 
 /// Bursts of the runs of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

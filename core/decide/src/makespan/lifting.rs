@@ -3,9 +3,10 @@
 //! A disk can be idle because jobs are held back: while the first computes for a moment, an elevator waits for it rather than serve another. So
 //! that a disk is not busy says little while somebody is held back. What says it is whether the first is as fast when nobody is. That is tried
 //! after two slices, and if the disk was short after all, after twice as many the next time, for as long as the same job goes first
-//! (docs/adr/0061).
+//! (docs/adr/0061). If the disk was busy then and the first as fast, places stay and caps go (`caps`).
 
 use super::Rule;
+use super::caps::{Caps, UNSLOWED};
 use minerva_model::{DeviceId, IoSignals, Signals, TenantId};
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +17,6 @@ const SLICES: u32 = 2;
 /// The most that this grows to.
 const SLICES_MAX: u32 = 32;
 
-/// Of what it had while it went first, that the first has at least where nobody who is not held back slows it.
-const UNSLOWED: f64 = 0.8;
-
 /// Of one disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Stored")]
@@ -27,8 +25,9 @@ pub(super) struct Lifting {
     slack: u32,
     /// How often in a row the disk was short after all when nobody was held back.
     in_vain: u32,
-    /// Who went first last, and the most bytes a second that it had meanwhile.
+    /// Who went first last, and the most bytes a second that it had meanwhile; where caps are tried, since the disk was last busy.
     first: Option<(TenantId, f64)>,
+    caps: Caps,
 }
 
 /// As it is in a snapshot. Those of earlier versions have the number of slices alone.
@@ -36,14 +35,20 @@ pub(super) struct Lifting {
 #[serde(untagged)]
 enum Stored {
     Slices(u32),
-    Whole { slack: u32, in_vain: u32, first: Option<(TenantId, f64)> },
+    Whole {
+        slack: u32,
+        in_vain: u32,
+        first: Option<(TenantId, f64)>,
+        #[serde(default)]
+        caps: Caps,
+    },
 }
 
 impl From<Stored> for Lifting {
     fn from(stored: Stored) -> Self {
         match stored {
             Stored::Slices(slack) => Self { slack, ..Self::default() },
-            Stored::Whole { slack, in_vain, first } => Self { slack, in_vain, first },
+            Stored::Whole { slack, in_vain, first, caps } => Self { slack, in_vain, first, caps },
         }
     }
 }
@@ -52,9 +57,7 @@ impl Lifting {
     /// A slice ended in which the disk was not busy (`is_slack`) and this job went first, if any did; `rate` says how many bytes a second
     /// one had. Whether the disk is short.
     pub(super) fn slice(&mut self, is_slack: bool, first: Option<TenantId>, rate: impl Fn(TenantId) -> f64) -> bool {
-        if let Some(new) = first.filter(|new| self.first.is_none_or(|(known, _)| known != *new)) {
-            *self = Self { slack: 0, in_vain: 0, first: Some((new, 0.0)) };
-        }
+        self.note_first(first);
         let is_tried = self.is_lifted();
         let mut is_slack = is_slack;
         if let Some((of, most)) = &mut self.first {
@@ -69,6 +72,46 @@ impl Lifting {
         }
         self.slack = if is_slack { self.slack.saturating_add(1) } else { 0 };
         !self.is_lifted()
+    }
+
+    /// The same, where caps are tried; a job that computes has no rate.
+    pub(super) fn slice_with_caps(
+        &mut self,
+        is_slack: bool,
+        first: Option<TenantId>,
+        rate: impl Fn(TenantId) -> f64,
+    ) -> bool {
+        self.note_first(first);
+        let is_lifted = self.is_lifted();
+        let mut is_slack = is_slack;
+        if let Some((of, most)) = &mut self.first {
+            let now = rate(*of);
+            if is_lifted {
+                is_slack &= now <= 0.0 || now >= UNSLOWED * *most;
+                if !is_slack {
+                    self.in_vain += 1;
+                    self.caps = Caps::after_lifting(*most, now);
+                    *most = 0.0;
+                }
+            } else {
+                self.caps = self.caps.slice(now);
+                // What it had while the disk was busy, it may not want any more.
+                *most = if is_slack { most.max(now) } else { 0.0 };
+            }
+        }
+        self.slack = if is_slack { self.slack.saturating_add(1) } else { 0 };
+        !self.is_lifted()
+    }
+
+    /// Those who wait are told caps.
+    pub(super) const fn tells_caps(&self) -> bool {
+        self.caps.are_told()
+    }
+
+    fn note_first(&mut self, first: Option<TenantId>) {
+        if let Some(new) = first.filter(|new| self.first.is_none_or(|(known, _)| known != *new)) {
+            *self = Self { first: Some((new, 0.0)), ..Self::default() };
+        }
     }
 
     /// Who went first is gone: what was found out of it is worth nothing for the next.
@@ -96,21 +139,29 @@ impl Rule {
         let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
         let first = self.places.range(of_disk).find(|(_, position)| position.place == 0);
         let first = first.map(|((_, tenant), _)| *tenant);
-        let lifting = self.lifting.entry(device).or_default();
-        if !self.settings.in_order_within_slices {
-            return lifting.slice(is_slack, None, |_| 0.0);
-        }
+        let mut lifting = self.lifting.remove(&device).unwrap_or_default();
         let rate = |of: TenantId| {
             let row = signals.io.iter().find(|row| row.device == device && row.tenant == of);
             row.map_or(0.0, IoSignals::bytes_per_second)
         };
-        lifting.slice(is_slack, first, rate)
+        let is_short =
+            if !self.settings.in_order_within_slices {
+                lifting.slice(is_slack, None, |_| 0.0)
+            } else if !self.settings.caps_are_tried {
+                lifting.slice(is_slack, first, rate)
+            } else {
+                lifting.slice_with_caps(is_slack, first, |of| {
+                    if self.computes(device, of, signals) { 0.0 } else { rate(of) }
+                })
+            };
+        self.lifting.insert(device, lifting);
+        is_short
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Lifting;
+    use super::{Caps, Lifting};
     use minerva_model::TenantId;
 
     const FIRST: TenantId = TenantId(1);
@@ -150,7 +201,7 @@ mod tests {
     fn a_snapshot_of_an_earlier_version_has_slices_alone() {
         let lifting: Lifting = serde_json::from_str("3").unwrap();
         assert_eq!(lifting, Lifting { slack: 3, ..Lifting::default() });
-        let lifting = Lifting { slack: 1, in_vain: 2, first: Some((FIRST, 8.0)) };
+        let lifting = Lifting { slack: 1, in_vain: 2, first: Some((FIRST, 8.0)), caps: Caps::after_lifting(1.0, 1.0) };
         assert_eq!(serde_json::from_str::<Lifting>(&serde_json::to_string(&lifting).unwrap()).unwrap(), lifting);
     }
 }

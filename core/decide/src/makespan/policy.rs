@@ -37,18 +37,19 @@ impl SharePolicy for Rule {
     }
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
-        let place = self.place(pair);
-        let text =
-            place.map_or_else(|| "no job".to_owned(), |position| self.explain((pair.device, pair.tenant), position));
-        let turn_is_known = place.is_some_and(|position| self.tells_turn(position));
-        match place.and_then(QueuePosition::waits_with) {
-            Some(disk_part) => Reason::JobWaits { text, disk_part, turn_is_known },
+        let Some(position) = self.place(pair) else { return Reason::Stated { text: "no job".to_owned() } };
+        let mut text = self.explain((pair.device, pair.tenant), position);
+        match position.waits_with().filter(|_| !self.is_let_on(pair)) {
+            Some(disk_part) => {
+                text.push_str(&self.explain_cap(position));
+                Reason::JobWaits { text, disk_part, turn_is_known: self.tells_turn(position) }
+            }
             None => Reason::Stated { text },
         }
     }
 
     fn mark(&self, pair: &Pair<'_>) -> u8 {
-        self.place(pair).map_or(0, |position| self.mark_at(position))
+        self.place(pair).map_or(0, |position| self.mark_at(position, self.is_let_on(pair)))
     }
 }
 
@@ -58,8 +59,16 @@ impl Rule {
         self.settings.turns_are_told && position.waits_with().is_some() && position.turn_is_known()
     }
 
+    /// It was told that its operation begins now, so no cap is to delay that.
+    fn is_let_on(&self, pair: &Pair<'_>) -> bool {
+        self.settings.caps_are_told && pair.stance.operation.is_some_and(|operation| !operation.is_held_back)
+    }
+
     /// What is to be told anew of a job differs in it.
-    pub(super) fn mark_at(&self, position: &QueuePosition) -> u8 {
+    pub(super) fn mark_at(&self, position: &QueuePosition, is_let_on: bool) -> u8 {
+        if self.settings.caps_are_told {
+            return 2 * position.told + u8::from(is_let_on) + 1;
+        }
         // States of a job that waits or not: three, and a fourth where turns are told.
         let waits = || 1 + u8::from(position.alone) + u8::from(self.tells_turn(position));
         let state = if position.is_ahead() { 0 } else { waits() };

@@ -39,6 +39,19 @@ pub(super) struct QueuePosition {
     /// Of the disk, in units of an equal part; by place alone where there is none, as in recordings of earlier versions.
     #[serde(default)]
     pub(super) part: Option<f64>,
+    /// The first is slower where those who wait have no caps, as far as is known.
+    #[serde(default = "yes")]
+    pub(super) tells_caps: bool,
+    /// Counts, up to [`TOLD_MAX`] and round, how often what is told of it changed.
+    #[serde(default)]
+    pub(super) told: u8,
+}
+
+/// Twice as much, for operations that were granted or not, is still a mark.
+const TOLD_MAX: u8 = 126;
+
+const fn yes() -> bool {
+    true
 }
 
 const fn one() -> usize {
@@ -55,9 +68,23 @@ impl QueuePosition {
         self.place == 0 && self.ahead == 1
     }
 
-    /// The part of the disk's time that it keeps while it waits for others, where only jobs use the disk.
+    /// The part of the disk's time that it keeps while it waits for others, where only jobs use the disk and that is to be a cap.
     pub(super) fn waits_with(&self) -> Option<f64> {
-        (self.alone && !self.is_ahead()).then(|| self.part() / self.jobs.max(1) as f64)
+        (self.alone && self.tells_caps && !self.is_ahead()).then(|| self.part() / self.jobs.max(1) as f64)
+    }
+
+    /// In place of the one before, if there was any.
+    pub(super) fn after(self, before: Option<&Self>) -> Self {
+        let is_news = |before: &Self| {
+            let told = |one: &Self| (one.place, one.alone, one.is_ahead(), one.turn_is_known(), one.waits_with());
+            told(before) != told(&self)
+        };
+        let told = before.map_or(0, |before| match is_news(before) {
+            true if before.told >= TOLD_MAX => 0,
+            true => before.told + 1,
+            false => before.told,
+        });
+        Self { told, ..self }
     }
 
     /// It is known by bytes when its turn comes: that is why it keeps so little.

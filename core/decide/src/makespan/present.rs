@@ -1,10 +1,14 @@
 //! Who is on a disk, and what is known of each: who is held back is neither slow nor gone (docs/adr/0058).
 
+use super::bursts::ACTIVE_PART;
 use super::position::{QueuePosition, Running};
 use super::{RESTING, Rule};
 use crate::compose::DecideInput;
 use crate::shortest_first::{Job, waited_after};
 use minerva_model::{DeviceId, Horizon, Nanos, Outlook, Signals, TenantId};
+
+/// A job that has no more of a disk's time, and less than [`ACTIVE_PART`] of its greatest rate, computes.
+const COMPUTING_DISK_PART: f64 = 0.1;
 
 impl Rule {
     pub(super) fn known(
@@ -84,8 +88,21 @@ impl Rule {
             let supposed = if self.is_sized(tenant) { fastest.max(together) } else { fastest };
             (tenant, Job { bytes_per_second: if is_measured { job.bytes_per_second } else { supposed }, ..job })
         };
+        let computes = |tenant: TenantId| {
+            let went_first = self.places.get(&(device, tenant)).is_some_and(|position| position.place == 0);
+            self.settings.caps_are_tried && went_first && self.computes(device, tenant, input.signals)
+        };
         // One that has had all that it was known to need, and uses the disk no more, is done.
-        rows.into_iter().map(known).filter(|(_, job)| !(in_order && job.is_done())).collect()
+        let there = rows.into_iter().map(known).filter(|(_, job)| !(in_order && job.is_done()));
+        there.map(|(tenant, job)| (tenant, Job { rests: job.rests || computes(tenant), ..job })).collect()
+    }
+
+    /// A job whom nobody kept from the disk in the slice, and that hardly used it, though it may have written a line of its log. Little by bytes
+    /// alone can be all that a disk that seeks gives it.
+    pub(super) fn computes(&self, device: DeviceId, tenant: TenantId, signals: &Signals) -> bool {
+        let fastest = self.running.get(&(device, tenant)).map_or(0.0, |running| running.bytes_per_second_max);
+        let row = signals.io.iter().find(|row| row.device == device && row.tenant == tenant);
+        row.is_none_or(|row| row.bytes_per_second() <= ACTIVE_PART * fastest && row.disk_part() < COMPUTING_DISK_PART)
     }
 }
 

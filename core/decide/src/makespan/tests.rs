@@ -1,3 +1,5 @@
+mod caps;
+
 use super::*;
 use crate::compose::SharePolicy;
 use crate::shortest_first::{Basis, FLOOR};
@@ -30,7 +32,7 @@ fn rule(jobs: &[(&str, Option<u64>)]) -> Rule {
         ((*name).to_owned(), JobSettings { name: (*name).to_owned(), bytes: *bytes })
     };
     let mut rule = Rule::default();
-    rule.configure(&MakespanSettings { jobs: jobs.iter().map(job).collect(), ..MakespanSettings::default() });
+    rule.configure(&MakespanSettings { jobs: jobs.iter().map(job).collect(), ..MakespanSettings::default() }, true);
     jobs.iter().zip(1..).for_each(|((name, _), number)| rule.tenant_seen(&tenant(number, name)));
     rule
 }
@@ -242,9 +244,9 @@ fn a_job_whose_settings_changed_begins_anew_and_who_is_no_job_has_no_place() {
     assert_eq!(slice(&mut rule, 1, 1000, &[900, 10, 10]), [Some(0), Some(1), None]);
     let jobs = [("a", 5_000), ("b", 500)]
         .map(|(name, bytes)| (name.to_owned(), JobSettings { name: name.to_owned(), bytes: Some(bytes) }));
-    rule.configure(&MakespanSettings { jobs: jobs.into_iter().collect(), ..MakespanSettings::default() });
+    rule.configure(&MakespanSettings { jobs: jobs.into_iter().collect(), ..MakespanSettings::default() }, true);
     assert_eq!(rule.running.len(), 1);
-    rule.configure(&MakespanSettings::default());
+    rule.configure(&MakespanSettings::default(), true);
     assert_eq!(slice(&mut rule, 2, 1000, &[900, 10, 10]), [None, None, None]);
     assert!(rule.running.is_empty() && rule.known_jobs().count() == 2);
 }
@@ -343,8 +345,9 @@ fn that_a_turn_is_no_longer_known_is_told_also_where_the_share_stays_and_not_in_
     let states = [waits, QueuePosition { part: Some(FLOOR), ..waits }, QueuePosition { alone: false, ..waits }];
     for (turns_are_told, told, marks) in [(true, [true, false, false], 3), (false, [false; 3], 2)] {
         rule.settings.turns_are_told = turns_are_told;
+        rule.settings.caps_are_told = false;
         assert_eq!(states.map(|state| rule.tells_turn(&state)), told);
-        let different: BTreeSet<u8> = states.iter().map(|state| rule.mark_at(state)).collect();
+        let different: BTreeSet<u8> = states.iter().map(|state| rule.mark_at(state, false)).collect();
         assert_eq!(different.len(), marks);
     }
 }

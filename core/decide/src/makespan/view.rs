@@ -41,7 +41,7 @@ impl Rule {
             );
             let rests = now.since(running.last_used) > RESTING;
             let reason = match position {
-                Some(position) => self.explain((*device, tenant), position),
+                Some(position) => self.explain((*device, tenant), position) + &self.explain_cap(position),
                 None if rests => "it does not use the disk now".to_owned(),
                 None => "no other job uses the disk, or the disk is not short".to_owned(),
             };
@@ -105,6 +105,17 @@ impl Rule {
         }
         let last = named.pop().unwrap_or_default();
         if named.is_empty() { last } else { format!("{} and {last}", named.join(", ")) }
+    }
+
+    /// What a job that waits keeps, and by what.
+    pub(super) fn explain_cap(&self, position: &QueuePosition) -> String {
+        let Some(part) = position.waits_with().filter(|_| self.settings.caps_are_told) else { return String::new() };
+        let capped = match self.cap_jobs {
+            false => "",
+            true if self.tells_turn(position) => ", by a cap too",
+            true => ", by a cap where no weight acts",
+        };
+        format!("; it keeps {:.1} % of the disk's time{capped}", 100.0 * part)
     }
 
     /// Why a job has its place.

@@ -1,0 +1,162 @@
+//! Who is told a cap, and when that is told anew.
+
+use super::*;
+
+/// Whether each of tenants 1, 2, ... is told a cap.
+fn are_capped<const COUNT: usize>(rule: &Rule) -> [bool; COUNT] {
+    std::array::from_fn(|index| {
+        let place = rule.places.get(&(DISK, TenantId(index as u64 + 1)));
+        place.and_then(QueuePosition::waits_with).is_some()
+    })
+}
+
+/// How many of so many slices the second job is told a cap, and of how many nobody is held back, where the first has `first` in any slice, and the
+/// second has the rest of `disk` unless it has a cap. Both by bytes; the disk is busy as far as that is used.
+fn beside_a_first(rule: &mut Rule, slices: u64, disk: u64, first: impl Fn(u64) -> u64) -> (usize, usize) {
+    let (mut capped, mut free) = (0, 0);
+    for second in 1..=slices {
+        let [_, is_capped] = are_capped(rule);
+        capped += usize::from(is_capped);
+        free += usize::from(second > 1 && rule.places.is_empty());
+        let first = first(second);
+        let other = if is_capped { disk / 20 } else { disk - first };
+        slice(rule, second, ((first + other) * 1000 / disk) as u32, &[first, other]);
+    }
+    (capped, free)
+}
+
+#[test]
+fn a_first_job_that_is_as_fast_without_caps_leaves_the_disk_to_the_others() {
+    let run = |caps_are_tried| {
+        let mut rule = rule(&[("a", Some(20_000_000)), ("b", Some(600_000_000))]);
+        rule.settings.caps_are_tried = caps_are_tried;
+        // A processor limits the first to a fifteenth of what the disk delivers.
+        beside_a_first(&mut rule, 90, 3_000, |_| 200).0
+    };
+    assert!(run(true) <= 8, "it is tried twice more: {}", run(true));
+    assert!(run(false) > 80, "as in recordings of earlier versions: {}", run(false));
+}
+
+#[test]
+fn a_first_job_that_is_slower_without_caps_keeps_them() {
+    let mut rule = rule(&[("a", Some(20_000_000)), ("b", Some(600_000_000))]);
+    let mut capped = 0;
+    for second in 1..=70 {
+        let [_, is_capped] = are_capped(&rule);
+        capped += usize::from(is_capped);
+        // It computes for a moment after each request, and its requests wait for others'.
+        if is_capped {
+            slice(&mut rule, second, 700, &[140, 10])
+        } else {
+            slice(&mut rule, second, 1000, &[70, 130])
+        };
+    }
+    assert!(capped >= 64, "all but the first slice and the tries: {capped}");
+}
+
+#[test]
+fn a_first_job_that_needs_the_disk_again_has_caps_again() {
+    let mut rule = rule(&[("a", Some(20_000_000)), ("b", Some(600_000_000))]);
+    assert!(beside_a_first(&mut rule, 20, 3_000, |_| 200).0 < 8 && !are_capped::<2>(&rule)[1]);
+    // From now on it reads as fast as it can, beside the other half of the disk.
+    let mut when = Vec::new();
+    for second in 21..40 {
+        let [_, is_capped] = are_capped(&rule);
+        when.extend(is_capped.then_some(second));
+        let bytes = if is_capped { [2_850, 150] } else { [1_500, 1_500] };
+        slice(&mut rule, second, 1000, &bytes);
+    }
+    assert!(when.len() >= 12 && when.last() == Some(&39), "{when:?}");
+}
+
+#[test]
+fn one_that_read_fast_and_computes_beside_a_line_of_its_log_each_second_holds_up_nobody() {
+    let run = |caps_are_tried| {
+        let mut rule = rule(&[("a", Some(20_000_000)), ("b", Some(600_000_000)), ("c", Some(900_000_000))]);
+        rule.settings.caps_are_tried = caps_are_tried;
+        let (mut capped, mut is_ahead) = (0, 0);
+        for second in 1..=620 {
+            let [_, second_is_capped, third_is_capped] = are_capped(&rule);
+            capped += usize::from(second_is_capped);
+            is_ahead += usize::from(third_is_capped && !second_is_capped);
+            let first = if second <= 20 { 2_800 } else { 4 };
+            let second_has = if second_is_capped { 75 } else { 3_000 - first };
+            let third_has = if third_is_capped { 75 } else { 3_000 - first };
+            let busy = (first + second_has + third_has) * 1000 / 3_000;
+            slice(&mut rule, second, busy.min(1000) as u32, &[first, second_has, third_has]);
+        }
+        (capped, is_ahead)
+    };
+    let (capped, is_ahead) = run(true);
+    assert!(capped <= 30 && is_ahead > 500, "the next is ahead with it: {capped} {is_ahead}");
+    assert!(run(false).0 > 500, "as in recordings of earlier versions: {:?}", run(false));
+}
+
+#[test]
+fn little_that_is_all_a_disk_that_seeks_gives_is_not_computing() {
+    let mut rule = rule(&[("a", Some(20_000_000)), ("b", Some(600_000_000))]);
+    slice(&mut rule, 1, 1000, &[1_000, 1_000]);
+    let row = |read_bytes, disk_time| IoSignals {
+        tenant: TenantId(1),
+        device: DISK,
+        elapsed: Nanos::SECOND,
+        transferred: IoCounters { read_bytes, ..IoCounters::default() },
+        latency: None,
+        served: None,
+        disk_time,
+        active: true,
+    };
+    let computes = |read_bytes, milliseconds| {
+        let io = vec![row(read_bytes, Nanos::from_millis(milliseconds))];
+        rule.computes(DISK, TenantId(1), &Signals { io, ..Signals::default() })
+    };
+    assert_eq!([computes(50, 60), computes(50, 600), computes(60, 60)], [true, false, false]);
+    assert!(rule.computes(DISK, TenantId(1), &Signals::default()), "nothing at all");
+}
+
+#[test]
+fn the_part_of_one_that_waits_is_told_anew_when_jobs_come_or_go_behind_it_and_not_in_recordings_of_earlier_versions() {
+    for caps_are_told in [true, false] {
+        let sizes: Vec<(String, Option<u64>)> = (1..=20).map(|size| (format!("t{size}"), Some(size << 30))).collect();
+        let mut rule = rule(&sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect::<Vec<_>>());
+        rule.settings.caps_are_told = caps_are_told;
+        slice(&mut rule, 1, 1000, &[1000; 20]);
+        slice(&mut rule, 2, 1000, &[1000; 20]);
+        let state = |rule: &Rule| {
+            let position = rule.places[&(DISK, TenantId(2))];
+            (rule.mark_at(&position, false), position.waits_with().unwrap_or(0.0))
+        };
+        let (mark, part) = state(&rule);
+        slice(&mut rule, 3, 1000, &[1000; 20]);
+        assert_eq!(state(&rule), (mark, part), "nothing is told anew");
+        (3..=20).for_each(|tenant| drop(rule.tenant_gone(TenantId(tenant))));
+        slice(&mut rule, 4, 1000, &[1000; 2]);
+        let (later, of_two) = state(&rule);
+        assert!((of_two - 10.0 * part).abs() < 1e-9, "{part} {of_two}");
+        assert_eq!(later != mark, caps_are_told);
+        let marks: BTreeSet<u8> = (0..=126)
+            .flat_map(|told| [true, false].map(|let_on| (told, let_on)))
+            .map(|(told, let_on)| rule.mark_at(&QueuePosition { told, ..rule.places[&(DISK, TenantId(2))] }, let_on))
+            .collect();
+        assert_eq!(marks.len(), if caps_are_told { 254 } else { 1 });
+    }
+}
+
+#[test]
+fn the_reason_of_a_job_that_waits_tells_of_its_cap() {
+    let reason = |second: Option<u64>, cap_jobs, caps_are_told| {
+        let mut rule = rule(&[("a", Some(1 << 40)), ("b", second)]);
+        rule.cap_jobs = cap_jobs;
+        rule.settings.caps_are_told = caps_are_told;
+        slice(&mut rule, 1, 1000, &[1 << 20, 1 << 10]);
+        let shown = rule.views(Nanos::from_secs(1), &Outlook::default());
+        let [first, waits] = [1, 0].map(|job: usize| shown[job].disks[0].reason.clone());
+        assert!(!first.contains("it keeps"), "{first}");
+        waits.split_once("; it keeps ").map(|(_, told)| told.to_owned())
+    };
+    let told = |text: &str| Some(text.to_owned());
+    assert_eq!(reason(Some(1 << 30), true, true), told("5.0 % of the disk's time, by a cap too"));
+    assert_eq!(reason(None, true, true), told("12.5 % of the disk's time, by a cap where no weight acts"));
+    assert_eq!(reason(Some(1 << 30), false, true), told("5.0 % of the disk's time"));
+    assert_eq!(reason(Some(1 << 30), true, false), None, "as in recordings of earlier versions");
+}
