@@ -86,6 +86,11 @@ impl Named {
         }
     }
 
+    /// What is said of the tenant counts again.
+    pub(crate) fn believe(&mut self, tenant: TenantId) {
+        self.overrun.remove(&tenant);
+    }
+
     pub(crate) fn is_overrun(&self, tenant: TenantId) -> bool {
         self.overrun.contains(&tenant)
     }

@@ -28,7 +28,7 @@ use minerva_model::{
 use position::{QueuePosition, Running};
 use runs::Runs;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A job counts while it used the disk within this time, because one that waits long for its turn rests as little as one that computes
 /// for a moment; it holds up nobody meanwhile.
@@ -71,6 +71,9 @@ pub(crate) struct Rule {
     /// Runs that ended by a rest and were not told yet.
     #[serde(default)]
     rested: Vec<JobRun>,
+    /// Whom the operator's rules exclude from steering.
+    #[serde(default)]
+    excluded: BTreeSet<TenantId>,
     /// The operator has jobs that wait capped.
     #[serde(default)]
     cap_jobs: bool,
@@ -87,8 +90,13 @@ impl Rule {
     }
 
     pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
+        self.note_excluded(tenant);
         if self.named.rule(tenant.id, tenant.job.as_ref()) {
             self.end(tenant.id);
+            // What was wrong before the operator corrected.
+            if self.settings.changed_rules_are_believed {
+                self.named.believe(tenant.id);
+            }
         }
         if self.names.get(&tenant.id).is_none_or(|known| *known != tenant.name) {
             self.names.insert(tenant.id, tenant.name.clone());
@@ -96,11 +104,24 @@ impl Rule {
         self.owners.insert(tenant.id, tenant.owner());
     }
 
+    /// A job that becomes excluded has ended: nobody caps it, so nobody is to be capped for it.
+    fn note_excluded(&mut self, tenant: &Tenant) {
+        if !tenant.excluded {
+            self.excluded.remove(&tenant.id);
+        } else if !self.excluded.contains(&tenant.id) {
+            if self.settings.excluded_are_no_jobs {
+                self.end(tenant.id);
+            }
+            self.excluded.insert(tenant.id);
+        }
+    }
+
     /// The tenant is gone, and with it the job that it ran.
     pub(crate) fn tenant_gone(&mut self, tenant: TenantId) -> Option<JobRun> {
         let run = self.end(tenant);
         self.names.remove(&tenant);
         self.owners.remove(&tenant);
+        self.excluded.remove(&tenant);
         self.named.forget(tenant);
         run
     }
@@ -162,6 +183,9 @@ impl Rule {
     }
 
     fn job(&self, tenant: TenantId) -> Option<&JobSettings> {
+        if self.settings.excluded_are_no_jobs && self.excluded.contains(&tenant) {
+            return None;
+        }
         self.named.job(tenant).or_else(|| self.settings.jobs.get(self.names.get(&tenant)?))
     }
 

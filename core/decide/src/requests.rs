@@ -139,9 +139,7 @@ impl Participation {
             return Err((RefusalKind::OutOfRange, text));
         }
         if member.excluded {
-            let text =
-                "A rule of the operator excludes this tenant from steering, so there is nothing it could ask for.";
-            return Err((RefusalKind::NotAllowed, text.to_owned()));
+            return Err((RefusalKind::NotAllowed, RefusalKind::EXCLUDED.to_owned()));
         }
         if member.terms.role == Role::Silent {
             let text = "The operator's rules give this tenant the role `silent`: it may not ask for anything.";

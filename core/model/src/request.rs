@@ -247,6 +247,10 @@ pub enum RefusalKind {
 }
 
 impl RefusalKind {
+    /// What a tenant is told that a rule excludes ([`Self::NotAllowed`]).
+    pub const EXCLUDED: &str =
+        "A rule of the operator excludes this tenant from steering, so there is nothing it could ask for.";
+
     /// The word people and metrics see.
     pub const fn as_str(self) -> &'static str {
         match self {

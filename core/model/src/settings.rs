@@ -88,6 +88,12 @@ pub struct MakespanSettings {
     /// recordings of earlier versions not.
     #[serde(default)]
     pub caps_are_told: bool,
+    /// Tenants that a rule excludes are no jobs. In recordings of earlier versions they are.
+    #[serde(default)]
+    pub excluded_are_no_jobs: bool,
+    /// The size in a rule that changed is believed, however wrong the one before was. In recordings of earlier versions not.
+    #[serde(default)]
+    pub changed_rules_are_believed: bool,
 }
 
 impl Default for MakespanSettings {
@@ -102,6 +108,8 @@ impl Default for MakespanSettings {
             turns_are_told: true,
             caps_are_tried: true,
             caps_are_told: true,
+            excluded_are_no_jobs: true,
+            changed_rules_are_believed: true,
         }
     }
 }

@@ -11,6 +11,11 @@ use minerva_tenant_server::request::Refusal;
 impl Driver {
     /// A tenant is a job for as long as somebody listens.
     pub(crate) fn hold_job(&mut self, tenant: TenantId, job: JobSettings, positions: Positions) -> bool {
+        if self.tenants.get(&tenant).is_some_and(|tenant| tenant.excluded) {
+            let refusal = Refusal::new(RefusalKind::NotAllowed, RefusalKind::EXCLUDED.to_owned());
+            let _ = positions.try_send(Err(refusal));
+            return false;
+        }
         let held = self.jobs.held.entry(tenant).or_default();
         held.end();
         if held.jobs.len() >= HELD_MAX {

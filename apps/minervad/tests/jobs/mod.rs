@@ -129,6 +129,24 @@ fn the_job_that_waits_is_capped_and_a_kill_leaves_no_cap(elevator: &str) {
 }
 
 #[test]
+fn an_excluded_tenant_is_refused_as_a_job() {
+    let Some(bed) = Bed::new() else { return };
+    bed.write_config(&format!("{ENFORCE}\n[[rules]]\npattern = \"{}/sparing\"\nexclude = true\n", bed.name));
+    let daemon = bed.start();
+    let relay = Relay::start(&bed, &bed.directory.path().join("run/tenant.sock"), &bed.cgroup("sparing"));
+    until("the tenant is seen", || crate::listeners::describe(&relay.socket).is_ok());
+    at(&relay.socket, async |mut client| {
+        let request = v1::HoldJobRequest { name: "count".to_owned(), size_bytes: Some(1 << 40) };
+        let refused = match client.hold_job(request).await {
+            Ok(places) => places.into_inner().message().await.expect_err("refused"),
+            Err(refused) => refused,
+        };
+        assert!(refused.message().contains("excludes this tenant"), "{refused:?}");
+    });
+    assert_eq!(job(&daemon, "count"), v1::Job::default());
+}
+
+#[test]
 fn who_declares_one_byte_is_found_out_and_loses_what_the_lie_gained() {
     let Some(bed) = Bed::new() else { return };
     let extra =

@@ -1,4 +1,4 @@
-//! Who is told a cap, and when that is told anew.
+//! Who is told a cap, when that is told anew, and whose word counts.
 
 use super::*;
 
@@ -139,6 +139,49 @@ fn the_part_of_one_that_waits_is_told_anew_when_jobs_come_or_go_behind_it_and_no
             .map(|(told, let_on)| rule.mark_at(&QueuePosition { told, ..rule.places[&(DISK, TenantId(2))] }, let_on))
             .collect();
         assert_eq!(marks.len(), if caps_are_told { 254 } else { 1 });
+    }
+}
+
+#[test]
+fn an_excluded_tenant_is_no_job_and_nobody_is_capped_for_it() {
+    for excluded_are_no_jobs in [true, false] {
+        let mut rule = rule(&[("a", Some(1 << 40)), ("b", Some(1 << 30)), ("c", Some(1 << 50))]);
+        rule.settings.excluded_are_no_jobs = excluded_are_no_jobs;
+        let bytes = [1 << 20; 3];
+        slice(&mut rule, 1, 1000, &bytes);
+        assert_eq!(are_capped(&rule), [true, false, true]);
+        rule.tenant_seen(&Tenant { excluded: true, ..tenant(3, "c") });
+        let places = slice(&mut rule, 2, 1000, &bytes);
+        let expected = if excluded_are_no_jobs { [false; 3] } else { [true, false, true] };
+        assert_eq!((are_capped(&rule), places[2].is_none()), (expected, excluded_are_no_jobs));
+        assert_eq!(
+            rule.views(Nanos::from_secs(2), &Outlook::default()).len(),
+            if excluded_are_no_jobs { 2 } else { 3 }
+        );
+        rule.declared(TenantId(3), job("c", 50));
+        assert_eq!(slice(&mut rule, 3, 1000, &bytes)[2].is_none(), excluded_are_no_jobs, "nor by its own word");
+        rule.tenant_seen(&tenant(3, "c"));
+        assert!(slice(&mut rule, 4, 1000, &bytes)[2].is_some(), "it is steered again");
+    }
+}
+
+#[test]
+fn the_size_in_a_rule_that_changed_is_believed_after_one_that_was_wrong() {
+    for changed_rules_are_believed in [true, false] {
+        let mut rule = Rule::default();
+        rule.settings.changed_rules_are_believed = changed_rules_are_believed;
+        rule.tenant_seen(&Tenant { job: job("sort", 1), ..tenant(1, "one") });
+        slice(&mut rule, 1, 1000, &[10_000]);
+        assert!(rule.named.is_overrun(TenantId(1)));
+        rule.tenant_seen(&Tenant { job: job("sort", 1_000_000), ..tenant(1, "one") });
+        slice(&mut rule, 2, 1000, &[10_000]);
+        let of_file = rule.views(Nanos::from_secs(2), &Outlook::default())[0].disks[0].basis;
+        assert_eq!(of_file == "its declared size", changed_rules_are_believed, "{of_file}");
+        // Whoever says so itself is not believed for what the operator says of another.
+        rule.declared(TenantId(1), job("tiny", 1));
+        slice(&mut rule, 3, 1000, &[10_000]);
+        rule.tenant_seen(&Tenant { job: job("sort", 2_000_000), ..tenant(1, "one") });
+        assert!(rule.named.is_overrun(TenantId(1)));
     }
 }
 
