@@ -36,6 +36,7 @@ mod history;
 mod job;
 mod job_run;
 mod load;
+mod makespan;
 mod migration;
 mod outlook;
 mod participation;
@@ -74,6 +75,7 @@ pub use job_run::JobRun;
 pub use load::{
     Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, LoadPart, LoadSum, SharedLoad,
 };
+pub use makespan::MakespanSettings;
 pub use migration::{MigrationAnswer, MigrationOutcome, MigrationReason, MigrationReport, MovedBytes};
 pub use outlook::{Burst, Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
@@ -100,8 +102,7 @@ pub use served_report::{
     PROTECTION_LEASE, PROTECTION_TOLD_EVERY, RefusedDisk, ServedDevice, ServerReport,
 };
 pub use settings::{
-    ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, GroupScale, MakespanSettings, Mode,
-    ObserveSettings,
+    ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, GroupScale, Mode, ObserveSettings,
 };
 pub use share::Share;
 pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, SpaceSignals, UnseenIo, UsageSignals};

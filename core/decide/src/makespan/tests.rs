@@ -1,7 +1,7 @@
 mod caps;
 
 use super::*;
-use crate::compose::SharePolicy;
+use crate::compose::{DecideInput, SharePolicy};
 use crate::shortest_first::{Basis, FLOOR};
 use minerva_model::{CgroupRef, DeviceSignals, IoCounters, Origin, Outlook, TenantKind, Terms};
 use std::collections::BTreeSet;

@@ -1,0 +1,59 @@
+//! Who goes first on a disk in the next slice.
+
+use super::lifting::Lifting;
+use super::position::QueuePosition;
+use super::{Places, Rule};
+use crate::compose::DecideInput;
+use crate::shortest_first::{self, Job};
+use minerva_model::{DeviceId, IoSignals, Nanos, TenantId};
+
+impl Rule {
+    /// Settles for the next slice who goes first on a disk, if anybody does.
+    pub(super) fn sort(&mut self, now: Nanos, device: DeviceId, input: &DecideInput<'_>) {
+        let present = self.present(now, device, input);
+        if let Some(lifting) = self.lifting.get_mut(&device) {
+            lifting.gone(|tenant| present.iter().any(|(there, _)| *there == tenant));
+        }
+        let is_short = self.is_short(input.signals, device);
+        let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
+        let before: Places = self.places.range(of_disk).map(|(pair, position)| (*pair, *position)).collect();
+        self.places.retain(|(on, _), _| *on != device);
+        if is_short && present.len() >= 2 {
+            self.put_in_order(device, &present, &before, input);
+        }
+        self.note_waiting(device, slice_of(input, device), &present);
+    }
+
+    fn put_in_order(
+        &mut self,
+        device: DeviceId,
+        present: &[(TenantId, Job)],
+        before: &Places,
+        input: &DecideInput<'_>,
+    ) {
+        let is_other = |row: &IoSignals| row.device == device && row.active && self.job(row.tenant).is_none();
+        let alone = !input.signals.io.iter().any(is_other);
+        let jobs = self.led(device, present);
+        let places = shortest_first::places(&jobs);
+        let ahead = shortest_first::ahead(&jobs, &places, slice_of(input, device).as_secs_f64());
+        // Beside others jobs pay each other the less exactly the more their parts differ.
+        let parts = (alone && self.settings.waiting_counts).then(|| {
+            let in_order = self.settings.in_order_within_slices;
+            shortest_first::parts(&jobs, &places, ahead, in_order)
+        });
+        let tells_caps = self.lifting.get(&device).is_none_or(Lifting::tells_caps);
+        for (index, ((tenant, job), place)) in present.iter().zip(places).enumerate() {
+            let (remaining, rests) = (job.remaining(), job.rests);
+            let part = parts.as_ref().map(|parts| parts[index]);
+            let jobs = jobs.len();
+            let position = QueuePosition { place, jobs, remaining, alone, ahead, rests, part, tells_caps, told: 0 };
+            self.places.insert((device, *tenant), position.after(before.get(&(device, *tenant))));
+        }
+    }
+}
+
+/// How long the slice was on a disk.
+fn slice_of(input: &DecideInput<'_>, device: DeviceId) -> Nanos {
+    let row = input.signals.devices.iter().find(|row| row.device == device);
+    row.map_or(Nanos::ZERO, |row| row.elapsed)
+}
