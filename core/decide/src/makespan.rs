@@ -38,7 +38,7 @@ const RESTING: Nanos = Nanos::from_secs(2);
 const LED_SLICES: u32 = 2;
 
 /// What stands decided for jobs on the disks on which they go one before the other.
-type Places = BTreeMap<(DeviceId, TenantId), QueuePosition>;
+type QueuePositions = BTreeMap<(DeviceId, TenantId), QueuePosition>;
 
 /// The policy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub(crate) struct Rule {
     /// Whether anybody is held back on a disk.
     #[serde(alias = "slack")]
     lifting: BTreeMap<DeviceId, Lifting>,
-    places: Places,
+    places: QueuePositions,
     #[serde(default)]
     named: Named,
     /// What jobs did so far.

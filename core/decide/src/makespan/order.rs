@@ -2,7 +2,7 @@
 
 use super::lifting::Lifting;
 use super::position::QueuePosition;
-use super::{Places, Rule};
+use super::{QueuePositions, Rule};
 use crate::compose::DecideInput;
 use crate::shortest_first::{self, Job};
 use minerva_model::{DeviceId, IoSignals, Nanos, TenantId};
@@ -16,7 +16,7 @@ impl Rule {
         }
         let is_short = self.is_short(input.signals, device);
         let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
-        let before: Places = self.places.range(of_disk).map(|(pair, position)| (*pair, *position)).collect();
+        let before: QueuePositions = self.places.range(of_disk).map(|(pair, position)| (*pair, *position)).collect();
         self.places.retain(|(on, _), _| *on != device);
         if is_short && present.len() >= 2 {
             self.put_in_order(device, &present, &before, input);
@@ -28,7 +28,7 @@ impl Rule {
         &mut self,
         device: DeviceId,
         present: &[(TenantId, Job)],
-        before: &Places,
+        before: &QueuePositions,
         input: &DecideInput<'_>,
     ) {
         let is_other = |row: &IoSignals| row.device == device && row.active && self.job(row.tenant).is_none();
