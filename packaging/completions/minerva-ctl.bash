@@ -1746,7 +1746,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__disk__subcmd__add)
-            opts="-h --image --socket --read-only --no-direct --queues --weight --rate --burst --delay --limit --tag-default --tag-max --access --request --force --runtime --server --json --config --help"
+            opts="-h --image --disk-socket --read-only --no-direct --queues --weight --rate --burst --delay --limit --tag-default --tag-max --access --request --force --runtime --server --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1756,7 +1756,7 @@ _minerva__ctl() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --socket)
+                --disk-socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1801,6 +1801,10 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -247,7 +247,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l image -d 'A raw image or a block device' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l socket -d 'Where QEMU connects [default: NAME.sock in /run/minerva-blk]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l disk-socket -d 'Where QEMU connects [default: NAME.sock in /run/minerva-blk]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l queues -d 'Rings that the guest may have' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l weight -d 'Its part beside others, where the scheduler shares by weight; 100 is neutral' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l rate -d 'Its contract: so many bytes a second' -r
@@ -260,6 +260,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish
 random\t'Here and there'"
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l request -d 'What its contract is judged for: requests of this length' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l read-only -d 'Nothing is written, and several may read it'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l no-direct -d 'Through the host\'s page cache'

@@ -32,6 +32,8 @@ fn silent_of(paths: &[&Path]) -> anyhow::Result<BTreeSet<PathBuf>> {
     let own = std::env::current_exe().context("failed to find this program")?;
     let mut command = Command::new(own);
     command.arg(Action::LOOK_AT_IMAGES).arg("--").args(paths).stdin(Stdio::null()).stdout(Stdio::piped());
+    // Held up in the kernel it may outlive this process, and whoever reads what this says would wait for it.
+    command.stderr(Stdio::null());
     let mut child = command.spawn().context("failed to start what looks at images")?;
     let Some(output) = child.stdout.take() else { bail!("what looks at images has no output") };
     let said = said_until(Instant::now() + PATIENCE, output, paths.len());

@@ -10,6 +10,7 @@ mod descriptors;
 mod detach;
 mod devices;
 mod disk;
+mod edits;
 mod generate;
 mod hand_over;
 mod host;

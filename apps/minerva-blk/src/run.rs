@@ -6,6 +6,7 @@ use crate::control::Control;
 use crate::descriptors;
 use crate::detach;
 use crate::devices::Devices;
+use crate::edits;
 use crate::hand_over;
 use crate::host::{About, Host};
 use crate::listening_host::ListeningHost;
@@ -17,7 +18,9 @@ use crate::suspended::Suspended;
 use anyhow::{Context, bail};
 use minerva_blk::LOCK_PATIENCE;
 use minerva_config::{BlkConfig, load_blk};
+use minerva_linux_actuate::ask_server;
 use minerva_linux_threads::shorten_time_slice;
+use minerva_model::{ControlRequest, ServerAnswer, ServerReport};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -25,17 +28,26 @@ use std::collections::BTreeSet;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Sockets are for their owner and the group that the file names.
 const SOCKET_MASK: u32 = 0o117;
+/// A server that does not answer by then is taken for none.
+const CHECK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Judges the file, and opens what it names.
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     Identity::find(&config.server)?;
     let (devices, silent) = (Devices::new(config.devices.clone(), None), silent(&config));
-    let plan = plan::open(devices, config.disks.iter(), &silent, locks_until(), &[]);
+    let served = served_now(&config.server.control);
+    for name in config.disks.keys().filter(|name| served.contains(*name)) {
+        println!(
+            "{name}: served now, so its image is not looked at; `minerva-ctl disk set` judges what it is promised"
+        );
+    }
+    let disks = config.disks.iter().filter(|(name, _)| !served.contains(*name));
+    let plan = plan::open(devices, disks, &silent, locks_until(), &[]);
     for plan::Planned { disk, .. } in &plan.disks {
         let (geometry, physical) = (disk.image.geometry(), &plan.devices.devices[disk.physical].physical);
         let bytes = geometry.sectors * minerva_blk::request::SECTOR_BYTES;
@@ -46,6 +58,15 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
         0 => Ok(()),
         count => bail!("{count} of {} disks cannot be served", config.disks.len()),
     }
+}
+
+/// The disks that the server of this file serves, if it runs: it has their images locked.
+fn served_now(control: &Path) -> BTreeSet<String> {
+    let Ok(ServerAnswer::Holds(text)) = ask_server(control, &ControlRequest::List, &[], CHECK_PATIENCE) else {
+        return BTreeSet::new();
+    };
+    let report = serde_json::from_str::<ServerReport>(&text);
+    report.map(|report| report.disks.into_iter().map(|disk| disk.settings.name).collect()).unwrap_or_default()
 }
 
 fn load(path: &Path) -> anyhow::Result<BlkConfig> {
@@ -94,6 +115,9 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
     let silent = silent(&config);
     let mut sockets = Vec::new();
     let taken = hand_over::take(&config.server.control, |offers, reserved| {
+        for line in edits::untaken(&config, offers.iter().map(|(offer, ..)| &offer.settings)) {
+            eprintln!("minerva-blk: {line}");
+        }
         let names: BTreeSet<String> = offers.iter().map(|(offer, ..)| offer.settings.name.clone()).collect();
         let new = config.disks.iter().filter(|(name, _)| !names.contains(*name));
         Ok(Suspended::offered(offers, devices, about)?.take_new(|devices, served| {
@@ -106,6 +130,9 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
         }))
     })?;
     identity.own(&sockets)?;
+    if let Err(error) = identity.open_to_operators(&config.server.control) {
+        eprintln!("minerva-blk: {error:#}; who may ask this server stays as it was");
+    }
     // Everything is open: what takes time is done before guests wait.
     limit_reading(&config)?;
     identity.become_user()?;

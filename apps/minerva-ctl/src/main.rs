@@ -44,6 +44,7 @@ mod tenant;
 mod top;
 mod when;
 
+use anyhow::bail;
 use arguments::{Arguments, Command, ForecastCommand};
 use clap::Parser;
 use daemon::{Socket, Work, answered, block_on};
@@ -124,6 +125,9 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
             let proof = doctor::Proof::asked_for(probe, compare, change_elevator, rounds);
             doctor::run(&doctor::Request { file, proof, device, mount, duration: seconds, json })
         }
+        Command::Disk { .. } if socket.is_some() => bail!(
+            "`--socket` names the daemon's, which `disk` does not ask: `--server` names the server, and `disk add --disk-socket` says where QEMU connects"
+        ),
         Command::Disk { server, command } => disk::run(&file, &server, command, json),
         Command::Cache { server, command } => {
             cache::run(&server.unwrap_or_else(minerva_api::cache::socket), command, json)

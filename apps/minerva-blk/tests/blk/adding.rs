@@ -27,7 +27,7 @@ fn a_disk_is_added_on_a_device_after_another_was_refused_on_another_device() {
     let (images, socket) = ([first.info(), second.info()].map(|info| info.device.display().to_string()), "vm2.sock");
     let socket = operator.path(socket);
     let add = |name: &'static str, image: &str, more: &[&'static str]| {
-        let words = ["add", name, "--image", image, "--socket", &socket, "--runtime"];
+        let words = ["add", name, "--image", image, "--disk-socket", &socket, "--runtime"];
         operator.disk(&[&words, more].concat())
     };
     let refused = add("vm2", &images[0], &["--rate", "400MB"]);

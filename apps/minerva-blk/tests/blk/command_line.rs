@@ -18,6 +18,21 @@ fn a_good_file_is_judged_with_all_that_it_names() {
     assert!(said.contains("1 disks can be served"), "{said}");
 }
 
+/// The server has the images locked; an edited file can be judged all the same.
+#[test]
+fn a_file_is_judged_beside_the_server_that_serves_what_it_names() {
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let _serving = place.serve();
+    while std::os::unix::net::UnixStream::connect(place.socket()).is_err() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let output = place.run(&["--check"]);
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}{}", text(&output.stderr));
+    assert!(said.contains("vm1: served now"), "{said}");
+}
+
 #[test]
 fn a_weight_that_the_scheduler_ignores_is_told_and_the_disk_served() {
     let place = ServerFolder::new();
@@ -68,8 +83,8 @@ fn the_lines_to_attach_a_disk_name_its_socket() {
     place.write("queues = 3", "");
     let output = place.run(&["attach-line", "vm1"]);
     let (said, socket) = (text(&output.stdout), place.socket());
-    assert!(said.contains(&format!("-chardev socket,id=vm1,path={},reconnect=1", socket.display())), "{said}");
-    assert!(said.contains("-device vhost-user-blk-pci,chardev=vm1,num-queues=3"), "{said}");
+    assert!(said.contains(&format!("-chardev socket,id=disk-vm1,path={},reconnect=1", socket.display())), "{said}");
+    assert!(said.contains("-device vhost-user-blk-pci,chardev=disk-vm1,num-queues=3"), "{said}");
     assert!(said.contains(&format!("<source type='unix' path='{}'>", socket.display())), "{said}");
     let output = place.run(&["attach-line", "vm2"]);
     assert!(text(&output.stderr).contains("has no disk `vm2`; it has: vm1"), "{}", text(&output.stderr));

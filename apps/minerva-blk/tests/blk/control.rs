@@ -27,7 +27,8 @@ fn a_disk_is_added_beside_one_in_use_by_a_server_without_root_and_kept_for_the_n
     // Nobody but root can open it: what the server gets is open.
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(&image, private).unwrap();
-    let add = ["add", "vm2", "--image", &image, "--socket", &socket, "--no-direct", "--weight", "300", "--queues", "2"];
+    let add =
+        ["add", "vm2", "--image", &image, "--disk-socket", &socket, "--no-direct", "--weight", "300", "--queues", "2"];
     let said = operator.good(&add);
     assert!(said.contains("vm2: weight 300"), "{said}");
     assert!(operator.refused(&add).contains("there is a disk `vm2` already"));
@@ -89,7 +90,7 @@ fn a_live_view_that_is_ended_by_a_signal_gives_the_terminal_back() {
 fn a_disk_in_use_is_not_removed_but_by_force_and_gives_its_image_back() {
     let Some(operator) = Operator::new("direct = false", "") else { return };
     let (image, socket) = (operator.image("vm2.raw"), operator.path("vm2.sock"));
-    let add = ["add", "vm2", "--image", &image, "--socket", &socket, "--no-direct", "--runtime"];
+    let add = ["add", "vm2", "--image", &image, "--disk-socket", &socket, "--no-direct", "--runtime"];
     operator.good(&add);
     let mut guest = Client::connect(socket.as_ref(), ClientOptions::default());
     assert_eq!(write_at(&mut guest, 0), 0);
@@ -181,7 +182,7 @@ fn what_cannot_be_kept_is_refused_before_a_socket_is_made() {
     }
     assert!(!std::path::Path::new(&format!("{above}.sock")).exists());
     // To connect to a file that is no socket fails as at a socket that was left behind.
-    let said = operator.refused(&["add", "vm2", "--image", &image, "--socket", &image, "--no-direct"]);
+    let said = operator.refused(&["add", "vm2", "--image", &image, "--disk-socket", &image, "--no-direct"]);
     assert!(said.contains("is a file and no socket; it was left alone"), "{said}");
     assert!(std::path::Path::new(&image).exists());
     let said = operator.refused(&["set", "vm1", "--burst", "1MiB"]);
@@ -244,11 +245,14 @@ fn a_contract_beside_others_whom_nothing_holds_back_is_refused_or_taken_by_force
     let list = operator.good(&["list"]);
     assert!(list.contains("1.0 MB/s") && list.contains("which had 30 % lately: minervad only watches"), "{list}");
     let (image, socket) = (operator.image("vm2.raw"), operator.path("vm2.sock"));
-    let add = ["add", "vm2", "--image", &image, "--socket", &socket, "--rate", "1MB", "--no-direct"];
+    let add = ["add", "vm2", "--image", &image, "--disk-socket", &socket, "--rate", "1MB", "--no-direct"];
     let said = operator.refused(&add);
     assert!(said.contains("the contract of `vm2` is refused: other processes"), "{said}");
     operator.good(&["set", "vm1", "--delay", "300ms"]);
     operator.good(&["set", "vm1", "--rate", "2MB", "--force"]);
+    // Another contract is judged, although the one before was taken by force.
+    let said = operator.refused(&["set", "vm1", "--rate", "3MB"]);
+    assert!(said.contains("minervad only watches"), "{said}");
     says(true, "minervad holds others back through bfq");
     let list: serde_json::Value = serde_json::from_str(&operator.good(&["list", "--json"])).unwrap();
     assert_eq!(list["devices"][0]["protection"]["held"], true);

@@ -32,7 +32,8 @@ pub(crate) enum DiskCommand {
         #[arg(long, value_name = "PATH")]
         image: PathBuf,
         /// Where QEMU connects [default: NAME.sock in /run/minerva-blk]
-        #[arg(long, value_name = "PATH")]
+        // `--socket` is the daemon's.
+        #[arg(id = "disk_socket", long = "disk-socket", value_name = "PATH")]
         socket: Option<PathBuf>,
         /// Nothing is written, and several may read it
         #[arg(long)]
@@ -147,6 +148,15 @@ impl Promise {
         }
     }
 
+    /// Whether it says something of what is judged.
+    const fn names_contract(&self) -> bool {
+        self.rate.is_some()
+            || self.burst.is_some()
+            || self.delay.is_some()
+            || self.access.is_some()
+            || self.request.is_some()
+    }
+
     /// As a change of what is promised now.
     pub(crate) fn change(&self) -> DiskChange {
         DiskChange {
@@ -159,7 +169,8 @@ impl Promise {
             tag_max: self.tag_max,
             is_random: self.access.map(|access| matches!(access, AccessPattern::Random)),
             request_bytes: self.request,
-            force: self.force.then_some(true),
+            // Another contract is judged anew, whether or not the one before was taken by force.
+            force: if self.names_contract() { Some(self.force) } else { self.force.then_some(true) },
         }
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn run(
         DiskCommand::Set { name, promise, no_contract, no_limit, runtime } => {
             let change = changed(&promise, no_contract, no_limit)?;
             let report: DiskReport = link.ask(&ControlRequest::Set { name, change }, None)?;
-            link.changed(&report, runtime, json)
+            link.changed(&report, (!runtime).then_some(Kept::Change(&change)), json)
         }
         DiskCommand::Remove { name, force, runtime } => link.remove(name, force, runtime, json),
         DiskCommand::Resize { name, size } => {
@@ -92,22 +92,23 @@ impl Link {
     fn remove(&self, name: String, force: bool, runtime: bool, json: bool) -> anyhow::Result<CommandStatus> {
         let before: ServerReport = self.ask(&ControlRequest::List, None)?;
         let report: Option<DiskReport> = self.ask(&ControlRequest::Remove { name: name.clone(), force }, None)?;
-        let Some(report) = report else { return self.forgotten(&before, &name, runtime, json) };
+        let Some(report) = report else { return Self::left(&before, &name, runtime, json) };
         // The server is no longer allowed to.
         let _ = std::fs::remove_file(&report.settings.socket);
+        let status = forgotten(&before, &report.settings.name, runtime);
         told(&report, json, "served no more")?;
-        let name = &report.settings.name;
-        Ok(if runtime { CommandStatus::Well } else { kept(drop_in::forget(Path::new(&before.config), name)) })
+        Ok(status)
     }
 
     /// A disk that could not be served is not tried again.
-    fn forgotten(&self, before: &ServerReport, name: &str, runtime: bool, json: bool) -> anyhow::Result<CommandStatus> {
+    fn left(before: &ServerReport, name: &str, runtime: bool, json: bool) -> anyhow::Result<CommandStatus> {
+        let status = forgotten(before, name, runtime);
         if json {
             output::json(&serde_json::json!({ "name": name, "served": false }))?
         } else {
             output::text(&format!("{name}: was not served, and is not tried any more\n"))?
         }
-        Ok(if runtime { CommandStatus::Well } else { kept(drop_in::forget(Path::new(&before.config), name)) })
+        Ok(status)
     }
 
     fn attach_line(&self, name: &str, json: bool) -> anyhow::Result<CommandStatus> {
@@ -177,18 +178,38 @@ impl Link {
         let opened = Opened::open(&disk, server.user, server.socket_group)?;
         let report: DiskReport = self.ask(&ControlRequest::Add { disk }, Some(&opened))?;
         opened.leave_to_server();
-        self.changed(&report, runtime, json)
+        self.changed(&report, (!runtime).then_some(Kept::Whole), json)
     }
 
-    /// Says what stands now, and has it kept for the next start.
-    fn changed(&self, report: &DiskReport, runtime: bool, json: bool) -> anyhow::Result<CommandStatus> {
+    /// Has what stands now kept for the next start, whether or not anybody reads what is said of it, and says it.
+    fn changed(&self, report: &DiskReport, what: Option<Kept<'_>>, json: bool) -> anyhow::Result<CommandStatus> {
+        let status = what.map_or(CommandStatus::Well, |what| kept(self.keep(report, what)));
         told(report, json, &text::promise(&report.settings.terms))?;
-        if runtime {
-            return Ok(CommandStatus::Well);
-        }
-        let server: ServerReport = self.ask(&ControlRequest::List, None)?;
-        Ok(kept(drop_in::keep(Path::new(&server.config), &report.settings)))
+        Ok(status)
     }
+
+    fn keep(&self, report: &DiskReport, what: Kept<'_>) -> anyhow::Result<()> {
+        let server: ServerReport = self.ask(&ControlRequest::List, None)?;
+        let config = Path::new(&server.config);
+        match what {
+            Kept::Whole => drop_in::keep(config, &report.settings),
+            Kept::Change(change) => drop_in::keep_change(config, &report.settings, change),
+        }
+    }
+}
+
+/// What is kept for the next start.
+#[derive(Clone, Copy, Debug)]
+enum Kept<'a> {
+    /// All of a disk.
+    Whole,
+    /// What was changed of it.
+    Change(&'a DiskChange),
+}
+
+/// A disk that is served no more is not served at the next start either.
+fn forgotten(before: &ServerReport, name: &str, runtime: bool) -> CommandStatus {
+    if runtime { CommandStatus::Well } else { kept(drop_in::forget(Path::new(&before.config), name)) }
 }
 
 /// The daemon's file; where the usual one cannot be read, what stands in none.
@@ -216,6 +237,8 @@ fn changed(promise: &Promise, no_contract: bool, no_limit: bool) -> anyhow::Resu
     let mut change = promise.change();
     if no_contract {
         change.rate_bytes_per_second = Some(0);
+        // A contract that comes later is judged.
+        change.force = Some(false);
     }
     if no_limit {
         change.limit_bytes_per_second = Some(0);
