@@ -41,19 +41,11 @@ pub use kernel::GuestKernel;
 pub use lossy_disk::{LossyDisk, PowerCut};
 
 use folder::{GuestFolder, tail};
-use machine::Machine;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use machine::{Ended, Machine};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// How often the progress callback is called while a guest runs.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
-
-/// How often it is looked whether it is time to cut a guest's power.
-const CUT_STEP: Duration = Duration::from_millis(5);
+use std::time::Duration;
 
 /// The status of a script that was cut.
 const STATUS_OF_CUT: i32 = -1;
@@ -273,21 +265,12 @@ impl<'a> GuestBuilder<'a> {
         initramfs::write(&place.at("initramfs"), &kernel, &contents)?;
         // Dropped after the machine that it serves.
         let _vsock = self.vsock.as_deref().map(|path| vsock::start(&place, path)).transpose()?;
-        let mut machine =
-            Machine(self.command(&kernel, debian.as_deref(), &place)?.spawn().map_err(
-                |source| match source.kind() {
-                    std::io::ErrorKind::NotFound => {
-                        let (program, package) = architecture.qemu();
-                        GuestError::MissingProgram { program, package }
-                    }
-                    _ => GuestError::at("start", architecture.qemu().0)(source),
-                },
-            )?);
+        let mut machine = Machine::start(&mut self.command(&kernel, debian.as_deref(), &place)?, architecture)?;
         if let Some(cgroup) = &self.cgroup {
             let file = cgroup.join("cgroup.procs");
-            fs::write(&file, machine.0.id().to_string()).map_err(GuestError::at("write", &file))?;
+            fs::write(&file, machine.id().to_string()).map_err(GuestError::at("write", &file))?;
         }
-        let ended = self.wait(&mut machine, &place, timeout, cut)?;
+        let ended = machine.wait(&place, timeout, cut, &mut self.progress)?;
         drop(machine);
         let console = place.text("console");
         let Some(ended) = ended else {
@@ -370,47 +353,4 @@ impl<'a> GuestBuilder<'a> {
         }
         Ok(())
     }
-
-    /// Waits for the machine's end, or kills it when it is time to; nothing when neither came in time.
-    fn wait(
-        &mut self,
-        machine: &mut Machine,
-        place: &GuestFolder<'_>,
-        timeout: Duration,
-        mut cut: Option<&mut dyn FnMut(&str) -> bool>,
-    ) -> Result<Option<Ended>, GuestError> {
-        let id = machine.0.id();
-        let failed = || GuestError::at("wait for", self.architecture.qemu().0);
-        let pid = Pid::from_child(&machine.0);
-        let descriptor = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed()(error.into()))?;
-        let (start, mut told) = (Instant::now(), Instant::now());
-        loop {
-            let left = timeout.saturating_sub(start.elapsed());
-            let step = left.min(if cut.is_some() { CUT_STEP } else { PROGRESS_INTERVAL });
-            let span = Timespec { tv_sec: step.as_secs() as i64, tv_nsec: i64::from(step.subsec_nanos()) };
-            match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&span)) {
-                Ok(0) if left.is_zero() => return Ok(None),
-                Ok(0) if cut.as_mut().is_some_and(|is_time| is_time(&place.text("stdout"))) => {
-                    machine.0.kill().and_then(|()| machine.0.wait()).map_err(failed())?;
-                    return Ok(Some(Ended::ByCut));
-                }
-                Ok(0) if told.elapsed() >= PROGRESS_INTERVAL => {
-                    told = Instant::now();
-                    (self.progress)(&format!("guest {id} runs for {} s", start.elapsed().as_secs()));
-                }
-                Ok(0) => {}
-                Ok(_) => return machine.0.wait().map(|_| Some(Ended::ByItself)).map_err(failed()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(failed()(error.into())),
-            }
-        }
-    }
-}
-
-/// How a guest ended.
-#[derive(Debug)]
-enum Ended {
-    ByItself,
-    /// Killed, because it was time to.
-    ByCut,
 }

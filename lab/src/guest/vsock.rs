@@ -2,7 +2,7 @@
 
 use super::GuestFolder;
 use super::error::GuestError;
-use super::machine::Machine;
+use super::machine::Process;
 use crate::lifetime::die_with_this_thread;
 use std::fs::File;
 use std::path::Path;
@@ -22,7 +22,7 @@ const START_MAX: Duration = Duration::from_secs(20);
 const START_STEP: Duration = Duration::from_millis(10);
 
 /// Starts the program, and returns when QEMU can connect to it.
-pub(super) fn start(place: &GuestFolder<'_>, path: &Path) -> Result<Machine, GuestError> {
+pub(super) fn start(place: &GuestFolder<'_>, path: &Path) -> Result<Process, GuestError> {
     let (control, log) = (place.at(CONTROL), place.at("vsock.log"));
     let errors = File::create(&log).map_err(GuestError::at("make", &log))?;
     let mut command = Command::new(PROGRAM);
@@ -30,7 +30,7 @@ pub(super) fn start(place: &GuestFolder<'_>, path: &Path) -> Result<Machine, Gue
     command.arg("--socket").arg(&control).arg("--uds-path").arg(path);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
     die_with_this_thread(&mut command);
-    let mut program = Machine(command.spawn().map_err(|source| match source.kind() {
+    let mut program = Process(command.spawn().map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => GuestError::MissingVsockDevice,
         _ => GuestError::at("start", PROGRAM)(source),
     })?);
