@@ -10,7 +10,10 @@ use std::path::Path;
 /// Says all that is missing for the demonstration, with what to do.
 pub(crate) fn check_for_demo() -> Result<()> {
     let needs = [
-        (is_root(), "root: run it with sudo"),
+        (
+            is_root(),
+            "root: run it with `sudo env \"PATH=$PATH\" \"HOME=$HOME\" cargo xtask demo`, so that cargo finds its toolchain",
+        ),
         (
             Path::new("/dev/fuse").exists(),
             "FUSE: run `modprobe fuse`, or start the container with `--device /dev/fuse`",

@@ -98,6 +98,9 @@ fn tell(mut stream: &UnixStream, answer: &Answer) -> anyhow::Result<()> {
 
 fn answer(asked: &Reloader, (user, stream): (&User, &UnixStream), request: Request) -> anyhow::Result<Answer> {
     let deferred = &asked.deferred;
+    if let Some(path) = place_of(&request) {
+        deferred.follow_link(user, path);
+    }
     Ok(match request {
         Request::Status => {
             let migration = deferred.status(user);
@@ -134,6 +137,15 @@ fn answer(asked: &Reloader, (user, stream): (&User, &UnixStream), request: Reque
             Answer::Reloaded { changes }
         }
     })
+}
+
+/// The place of which something is asked, which may be a link that was renamed.
+fn place_of(request: &Request) -> Option<&Path> {
+    match request {
+        Request::Explain { path } => Some(path),
+        Request::Deferred { directory } | Request::Flush { directory } => directory.as_deref(),
+        _ => None,
+    }
 }
 
 fn unit_directory(

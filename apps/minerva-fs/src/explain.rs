@@ -13,11 +13,7 @@ use std::sync::PoisonError;
 
 /// In words, a sentence each.
 pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path: &Path) -> anyhow::Result<Vec<String>> {
-    if let Some(file) = deferred
-        .list(user, None)
-        .into_iter()
-        .find(|file| Path::new(&file.path) == path || Path::new(&file.data) == path)
-    {
+    if let Some(file) = deferred.find(user, path) {
         return Ok(told_deferred(deferred, &file));
     }
     let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);

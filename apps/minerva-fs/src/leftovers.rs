@@ -9,7 +9,7 @@ use minerva_api::cache::{Answer, Request, ask};
 use minerva_cachefs::{DEFERRED, take_census};
 use minerva_config::FsConfig;
 use minerva_store::RedoLog;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
@@ -23,10 +23,11 @@ const NAMED_MAX: usize = 20;
 /// All of it.
 pub(crate) fn find(config: &FsConfig, is_served: bool) -> Vec<Finding> {
     let mut findings = stale_mounts(config);
-    findings.extend(trees_of_nobody(config));
     // Looked for first: what is placed meanwhile is known afterwards.
     let files = deferred_files(config);
-    findings.extend(told_of(files, known(config, is_served)));
+    let known = known(config, is_served);
+    findings.extend(trees_of_nobody(config, &known));
+    findings.extend(told_of(files, known));
     findings
 }
 
@@ -72,7 +73,7 @@ fn stale_mounts(config: &FsConfig) -> Vec<Finding> {
     findings
 }
 
-fn trees_of_nobody(config: &FsConfig) -> Vec<Finding> {
+fn trees_of_nobody(config: &FsConfig, known: &Result<Known, String>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (folder, remedy) in [
         (config.stable.path.join("tenants"), "add the tenant again, or remove the directory"),
@@ -80,16 +81,19 @@ fn trees_of_nobody(config: &FsConfig) -> Vec<Finding> {
         (config.server.runtime.join("temporary"), "add the tenant again, or unmount it, which loses its files"),
     ] {
         for entry in entries(&folder) {
-            if config.tenants.contains_key(&*entry.file_name().to_string_lossy()) {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if config.tenants.contains_key(&*name) {
                 continue;
             }
             let census =
                 fs::File::open(entry.path()).ok().and_then(|folder| take_census(&folder).ok()).unwrap_or_default();
             let detail = format!(
-                "{} belongs to no tenant in the file: {} files, {} MiB; {remedy}",
+                "{} belongs to no tenant in the file: {} files, {} MiB; {}",
                 entry.path().display(),
                 census.files,
-                census.bytes >> 20
+                census.bytes >> 20,
+                remedy_of(config, &name, known, remedy)
             );
             findings.push(Finding::note("orphan", detail));
         }
@@ -97,12 +101,38 @@ fn trees_of_nobody(config: &FsConfig) -> Vec<Finding> {
     findings
 }
 
-/// Every file in the directories where deferred files lie; not those of machines, which have logs of their own.
-fn deferred_files(config: &FsConfig) -> Vec<DirEntry> {
-    let is_machine = |tenant: &DirEntry| {
-        config.tenants.get(&*tenant.file_name().to_string_lossy()).is_some_and(|settings| settings.machine.is_some())
+/// What to do with what is left of a tenant that the file does not name. Its deferred files were acknowledged, and move once it is back.
+fn remedy_of(config: &FsConfig, tenant: &str, known: &Result<Known, String>, usual: &str) -> String {
+    let Ok(known) = known else {
+        return "name the tenant in the file again: whether deferred files wait in its trees is not known now"
+            .to_owned();
     };
-    let of = |folder: PathBuf| entries(&folder).into_iter().filter(|tenant| !is_machine(tenant));
+    if let Some(files) = known.by_tenant.get(tenant) {
+        return format!(
+            "{files} deferred files wait in its trees: name tenant `{tenant}` in the file again, then `minerva-ctl cache flush` \
+             moves them, and `cache drop` deletes one to which no link leads"
+        );
+    }
+    let trees = [
+        config.stable.path.join("tenants").join(tenant),
+        config.server.runtime.join("temporary").join(tenant).join("tree"),
+    ];
+    match trees.iter().map(|tree| entries(&tree.join(DEFERRED)).len()).sum() {
+        0usize => usual.to_owned(),
+        files => format!(
+            "{files} deferred files in its trees are in no log of this host, but if it was a virtual machine they may be in \
+             that machine's: {usual}"
+        ),
+    }
+}
+
+/// Every file in the directories where deferred files lie; not those of machines, which have logs of their own, nor of tenants that the file
+/// does not name, which may have been machines.
+fn deferred_files(config: &FsConfig) -> Vec<DirEntry> {
+    let is_of_host = |tenant: &DirEntry| {
+        config.tenants.get(&*tenant.file_name().to_string_lossy()).is_some_and(|settings| settings.machine.is_none())
+    };
+    let of = |folder: PathBuf| entries(&folder).into_iter().filter(is_of_host);
     let stable = of(config.stable.path.join("tenants")).map(|tenant| tenant.path());
     let memory = of(config.server.runtime.join("temporary")).map(|tenant| tenant.path().join("tree"));
     stable.chain(memory).flat_map(|tree| entries(&tree.join(DEFERRED))).collect()
@@ -111,6 +141,8 @@ fn deferred_files(config: &FsConfig) -> Vec<DirEntry> {
 /// Files that wait, by the names that they have in the pool.
 struct Known {
     sources: BTreeSet<OsString>,
+    /// How many each tenant has, those included to which no link leads.
+    by_tenant: BTreeMap<String, u64>,
     told: String,
 }
 
@@ -138,12 +170,14 @@ fn known(config: &FsConfig, is_served: bool) -> Result<Known, String> {
             oldest.why
         ),
     };
-    Ok(Known { sources, told: told + &left_told(left) })
+    let by_tenant = count(files.iter().map(|file| &file.tenant));
+    Ok(Known { sources, by_tenant, told: told + &left_told(left) })
 }
 
 fn from_log(path: &Path) -> Result<Known, String> {
     if !path.exists() {
-        return Ok(Known { sources: BTreeSet::new(), told: "no file was ever deferred here".to_owned() });
+        let told = "no file was ever deferred here".to_owned();
+        return Ok(Known { sources: BTreeSet::new(), by_tenant: BTreeMap::new(), told });
     }
     let failed = |error: minerva_store::StoreError| format!("{}: {error}", path.display());
     let rows = RedoLog::open(path).and_then(|(log, _)| log.all()).map_err(failed)?;
@@ -156,7 +190,17 @@ fn from_log(path: &Path) -> Result<Known, String> {
             first.target().display()
         ),
     };
-    Ok(Known { sources: rows.into_iter().map(|row| row.source).collect(), told: told + &left_told(left) })
+    let by_tenant = count(rows.iter().map(|row| &row.tenant));
+    let sources = rows.into_iter().map(|row| row.source).collect();
+    Ok(Known { sources, by_tenant, told: told + &left_told(left) })
+}
+
+fn count<'a>(tenants: impl Iterator<Item = &'a String>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for tenant in tenants {
+        *counts.entry(tenant.clone()).or_default() += 1;
+    }
+    counts
 }
 
 fn left_told(left: usize) -> String {

@@ -81,6 +81,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     let settings = Arc::new(Settings::new(config));
     let seeing = if is_guest { None } else { Some(see_to_room(&tenants, &settings, &shared)?) };
     let deferred = Arc::new(Deferred::open(Arc::clone(&settings), Arc::clone(&tenants))?);
+    deferred.tell_unserved();
     let mover = start_moving(Arc::clone(&deferred))?;
     if let Some(scrapes) = scrapes {
         metrics::serve(scrapes, Arc::clone(&tenants), Arc::clone(&deferred))?;

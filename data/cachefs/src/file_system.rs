@@ -110,6 +110,11 @@ pub struct WriteOrigin {
     pub ends_privileges: bool,
 }
 
+/// Whether a write with these flags of `open` is to be on the disk when it returns; if so, whether its data only.
+pub(crate) fn syncs(flags: i32) -> Option<bool> {
+    (flags & libc::O_DSYNC != 0).then_some(flags & libc::O_SYNC != libc::O_SYNC)
+}
+
 /// One name in a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct DirectoryEntry<'a> {

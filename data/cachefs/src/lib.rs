@@ -24,6 +24,7 @@
 //! promises says `docs/cache-semantics.md`.
 
 mod account;
+mod blocks;
 mod caller;
 mod census;
 mod descriptors;

@@ -1,6 +1,8 @@
 //! `minerva-ctl cache`: the pool, its tenants, and files that wait there for migration. It asks `minerva-fs` itself.
 
 mod arguments;
+mod flush;
+mod paths;
 mod run;
 mod settle;
 mod text;
@@ -13,20 +15,24 @@ use anyhow::{Context, bail};
 use arguments::PoolArguments;
 use minerva_api::cache::{Answer, DeferredFile, MigrationStatus, Pool, Request, TenantStatus, ask};
 use minerva_config::{load_fs, machine_attach_lines};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the live view asks, and a flush looks what is left.
 const LOOK: Duration = Duration::from_secs(1);
-/// After so long a flush says what it waits for.
-const TELL_AFTER: Duration = Duration::from_secs(2);
+/// How long a name may be.
+const NAME_BYTES_MAX: usize = 255;
 /// Clears a terminal.
 const CLEAR: &str = "\x1b[2J\x1b[H";
-/// Permissions of a new file.
-const MODE: u32 = 0o644;
+/// Permissions of a new file, before the umask.
+const MODE: u32 = 0o666;
+/// Who makes a file writes to it, whatever its umask says.
+const WRITABLE: u32 = 0o200;
 
 /// Does it.
 pub(crate) fn run(socket: &Path, command: CacheCommand, json: bool) -> anyhow::Result<CommandStatus> {
@@ -64,7 +70,7 @@ struct Service<'a>(&'a Path);
 
 impl Service<'_> {
     fn list_deferred(&self, directory: Option<&Path>, json: bool) -> anyhow::Result<CommandStatus> {
-        let files = self.deferred(directory)?;
+        let files = self.deferred(directory.map(paths::of_place).transpose()?)?;
         if json {
             files.iter().try_for_each(output::json)?
         } else {
@@ -74,9 +80,13 @@ impl Service<'_> {
     }
 
     fn explain(&self, file: &Path, json: bool) -> anyhow::Result<CommandStatus> {
-        let Answer::Explained { lines } = self.ask(&Request::Explain { path: std::path::absolute(file)? })? else {
-            bail!(UNKNOWN)
+        let (path, written) = (paths::of_file(file)?, std::path::absolute(file)?);
+        let answer = match self.ask(&Request::Explain { path: path.clone() }) {
+            // The service names its trees as the operator's file does, which may be by way of a link.
+            Err(_) if path != written => self.ask(&Request::Explain { path: written }),
+            answer => answer,
         };
+        let Answer::Explained { lines } = answer? else { bail!(UNKNOWN) };
         if json {
             output::json(&serde_json::json!({ "lines": lines }))?;
         } else {
@@ -135,8 +145,8 @@ impl Service<'_> {
         }
     }
 
-    fn deferred(&self, directory: Option<&Path>) -> anyhow::Result<Vec<DeferredFile>> {
-        match self.ask(&Request::Deferred { directory: directory.map(canonical).transpose()? })? {
+    fn deferred(&self, directory: Option<PathBuf>) -> anyhow::Result<Vec<DeferredFile>> {
+        match self.ask(&Request::Deferred { directory })? {
             Answer::Deferred { files } => Ok(files),
             _ => bail!(UNKNOWN),
         }
@@ -159,7 +169,8 @@ impl Service<'_> {
         let path = std::path::absolute(file)?;
         let parent = path.parent().unwrap_or(&path);
         let shown = fs::metadata(parent).with_context(|| format!("failed to look at {}", parent.display()))?;
-        let request = Request::Defer { path, directory: (shown.dev(), shown.ino()), mode: MODE, pool, tenant, bytes };
+        let mode = MODE & !mask() | WRITABLE;
+        let request = Request::Defer { path, directory: (shown.dev(), shown.ino()), mode, pool, tenant, bytes };
         let Answer::Deferring { id, data } = self.ask(&request)? else { bail!(UNKNOWN) };
         let mut to =
             OpenOptions::new().write(true).open(&data).with_context(|| format!("failed to open {}", data.display()))?;
@@ -170,41 +181,6 @@ impl Service<'_> {
             output::text(&format!("{} is there, {written} bytes; deferred file {id}\n", file.display()))?;
         }
         Ok(CommandStatus::Well)
-    }
-
-    fn flush(&self, directory: Option<&Path>, waits: bool, json: bool) -> anyhow::Result<CommandStatus> {
-        let named = directory.map(canonical).transpose()?;
-        let Answer::Done { files } = self.ask(&Request::Flush { directory: named })? else { bail!(UNKNOWN) };
-        let left = if waits { self.wait_for_moves(directory)? } else { Vec::new() };
-        if json {
-            output::json(&serde_json::json!({ "files": files, "left": left }))?;
-        } else if !left.is_empty() {
-            let left = left.len();
-            output::text(&format!(
-                "{files} files were asked for; {left} stay: `minerva-ctl cache deferred` says why\n"
-            ))?;
-        } else if waits {
-            output::text(&format!("{files} files were asked for, all are at their place\n"))?;
-        } else {
-            output::text(&format!("{files} files are asked for\n"))?;
-        }
-        Ok(CommandStatus::found_if(!left.is_empty()))
-    }
-
-    /// Waits until nothing waits; what is left, to which no link leads.
-    fn wait_for_moves(&self, directory: Option<&Path>) -> anyhow::Result<Vec<DeferredFile>> {
-        let (begun, mut told) = (Instant::now(), None);
-        loop {
-            let files = self.deferred(directory)?;
-            let waiting = files.iter().filter(|file| file.step != "left");
-            let Some(first) = waiting.clone().next() else { return Ok(files) };
-            if begun.elapsed() > TELL_AFTER && told.as_ref() != Some(&first.why) {
-                let path = output::path(Path::new(&first.path));
-                output::note(&format!("{} files wait; {path}: {}", waiting.count(), first.why));
-                told = Some(first.why.clone());
-            }
-            std::thread::sleep(LOOK);
-        }
     }
 
     fn top(&self, once: bool, json: bool) -> anyhow::Result<CommandStatus> {
@@ -242,7 +218,10 @@ fn attach_line(file: &Path, machine: &str, json: bool) -> anyhow::Result<Command
     Ok(CommandStatus::Well)
 }
 
-/// As the service names directories.
-fn canonical(directory: &Path) -> anyhow::Result<PathBuf> {
-    fs::canonicalize(directory).with_context(|| format!("failed to look at {}", directory.display()))
+/// Which permissions new files of this process do not have.
+fn mask() -> u32 {
+    // It is told only by setting another, and no file is made in between.
+    let mask = umask(Mode::empty());
+    umask(mask);
+    mask.bits()
 }

@@ -1,8 +1,8 @@
 //! `minerva-ctl cache run`: a command to which a directory of the pool is another directory. However the command and this program end, what
 //! it left goes to its place: at its end, or, where this program was killed, before the next run.
 
-use super::Service;
 use super::units::{judge, settle_as_owner, settling};
+use super::{NAME_BYTES_MAX, Service, paths};
 use crate::daemon::block_on;
 use crate::output::{self, CommandStatus};
 use crate::signals::Signals;
@@ -25,7 +25,6 @@ use tokio::time::timeout;
 const BIND: &str = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
 /// What directories of commands in the pool are called; then come the process and the directory that they stand for.
 const PREFIX: &str = "run-";
-const NAME_BYTES_MAX: usize = 255;
 const LATE_SIGNAL_MAX: Duration = Duration::from_millis(500);
 
 impl Service<'_> {
@@ -36,7 +35,7 @@ impl Service<'_> {
         place: (Pool, Option<String>),
         command: &[OsString],
     ) -> anyhow::Result<CommandStatus> {
-        let directory = super::canonical(directory)?;
+        let directory = paths::of_directory(directory)?;
         let from = self.prepare(&directory, name_of(std::process::id(), &directory), place)?;
         let lock = File::open(&from).with_context(|| format!("failed to open {}", from.display()))?;
         flock(&lock, FlockOperation::LockShared).with_context(|| format!("failed to lock {}", from.display()))?;

@@ -1,12 +1,13 @@
 //! What a unit or a command left in its directory of the pool goes to its place: directories are made there, links are made anew, and
 //! files are written as deferred files, which are at their place at once and move there when its disk is quiet.
 
-use super::{Service, UNKNOWN};
+use super::{NAME_BYTES_MAX, Service, UNKNOWN, paths};
 use crate::output::{self, CommandStatus};
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Pool, Request};
-use rustix::fs::{SeekFrom, seek};
+use rustix::fs::{Access, AtFlags, CWD, SeekFrom, accessat, seek};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, FileTimes, OpenOptions};
 use std::io;
@@ -15,12 +16,22 @@ use std::path::{Path, PathBuf};
 
 /// Copied at once.
 const PIECE: usize = 1 << 20;
+/// Permissions of what is not whole yet. Its own come last: a file that nobody may write is written before.
+const MODE: u32 = 0o600;
+/// Directory of files of the pool to which links lead.
+const DEFERRED: &str = ".deferred";
+/// From a directory with this bit only the owner of a file, or of the directory, removes it.
+const STICKY: u32 = 0o1000;
 
 impl Service<'_> {
     /// Puts everything in `from` to `to`. What cannot go is told and stays.
     pub(super) fn settle(&self, from: &Path, to: &Path) -> anyhow::Result<CommandStatus> {
         let pool = pool_of(from);
         let mut stayed = 0;
+        judge_removal(
+            from,
+            &fs::symlink_metadata(from).with_context(|| format!("failed to look at {}", from.display()))?,
+        )?;
         self.settle_directory(from, to, pool, &mut stayed)?;
         Ok(CommandStatus::found_if(stayed > 0))
     }
@@ -42,6 +53,7 @@ impl Service<'_> {
         let shown = fs::symlink_metadata(from).context("failed to look at it")?;
         let kind = shown.file_type();
         if kind.is_dir() {
+            judge_removal(from, &shown)?;
             match DirBuilder::new().mode(shown.mode() & 0o7777).create(to) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && to.is_dir() => (),
                 made => made.with_context(|| format!("failed to make {}", to.display()))?,
@@ -56,9 +68,11 @@ impl Service<'_> {
         if kind.is_symlink() {
             let target = fs::read_link(from).context("failed to read it")?;
             let new = temporary_name(to);
-            symlink(target, &new)
-                .and_then(|()| fs::rename(&new, to))
-                .with_context(|| format!("failed to make {}", to.display()))?;
+            symlink(target, &new).with_context(|| format!("failed to make {}", new.display()))?;
+            if let Err(error) = self.take_place(&new, to) {
+                let _ = fs::remove_file(&new);
+                return Err(error);
+            }
         } else if kind.is_file() && shown.nlink() == 1 {
             self.put_file(from, to, &shown, pool)?;
         } else if kind.is_file() {
@@ -77,27 +91,31 @@ impl Service<'_> {
             .context("failed to open it")?;
         let parent = to.parent().unwrap_or(to);
         let there = fs::metadata(parent).with_context(|| format!("failed to look at {}", parent.display()))?;
+        let new = temporary_name(to);
         let request = Request::Defer {
-            path: to.to_owned(),
+            path: new.clone(),
             directory: (there.dev(), there.ino()),
-            mode: shown.mode() & 0o777,
+            mode: MODE,
             pool,
             tenant: tenant_of(from),
             bytes: shown.blocks() * 512,
         };
         match self.ask(&request) {
-            Ok(Answer::Deferring { data, .. }) => {
-                let file = OpenOptions::new().write(true).open(&data);
-                copy(&source, &file.with_context(|| format!("failed to open {}", data.display()))?, shown)
+            Ok(Answer::Deferring { id, data }) => {
+                let put = self.put_deferred(&source, &data, (&new, to), shown);
+                if put.is_err() {
+                    let _ = fs::remove_file(&new);
+                    // To which no link leads any more.
+                    let _ = self.ask(&Request::Drop { id });
+                }
+                put
             }
             Ok(_) => bail!(UNKNOWN),
             // The pool takes no more: to its place by way of a name of its own, so that nobody sees a part.
             Err(_) => {
-                let new = temporary_name(to);
-                let file = OpenOptions::new().write(true).create_new(true).mode(shown.mode() & 0o777).open(&new);
+                let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&new);
                 let file = file.with_context(|| format!("failed to make {}", new.display()))?;
-                let put = copy(&source, &file, shown)
-                    .and_then(|()| fs::rename(&new, to).with_context(|| format!("failed to replace {}", to.display())));
+                let put = copy(&source, &file, shown).and_then(|()| self.take_place(&new, to));
                 if put.is_err() {
                     let _ = fs::remove_file(&new);
                 }
@@ -105,12 +123,69 @@ impl Service<'_> {
             }
         }
     }
+
+    /// The same by a deferred file, which has a name of its own until it is whole: whatever fails, what stands at the place stays there.
+    fn put_deferred(
+        &self,
+        source: &File,
+        data: &Path,
+        (new, to): (&Path, &Path),
+        shown: &fs::Metadata,
+    ) -> anyhow::Result<()> {
+        let file = OpenOptions::new().write(true).open(data);
+        let file = file.with_context(|| format!("failed to open {}", data.display()))?;
+        copy(source, &file, shown)?;
+        self.take_place(new, to)?;
+        // Whoever is asked about it finds that its link was renamed. Until it is closed it does not move, so that this comes first.
+        if let Ok(path) = paths::of_file(to) {
+            let _ = self.ask(&Request::Explain { path });
+        }
+        Ok(())
+    }
+
+    /// Puts what is whole to its place. What waits to go there is replaced, as by any new file.
+    fn take_place(&self, new: &Path, to: &Path) -> anyhow::Result<()> {
+        let replaced = self.waiting_at(to);
+        fs::rename(new, to).with_context(|| format!("failed to replace {}", to.display()))?;
+        if let Some(id) = replaced {
+            // It may have moved meanwhile.
+            let _ = self.ask(&Request::Drop { id });
+        }
+        Ok(())
+    }
+
+    /// The file that waits to go to a place, by the link that stands there.
+    fn waiting_at(&self, to: &Path) -> Option<u64> {
+        let data = fs::read_link(to).ok()?;
+        data.parent().filter(|parent| parent.ends_with(DEFERRED))?;
+        let files = self.deferred(Some(paths::of_file(to).ok()?)).ok()?;
+        files.into_iter().find(|file| Path::new(&file.data) == data).map(|file| file.id)
+    }
+}
+
+/// Whether what lies in a directory can be removed from there: what stayed after it was put would be put again, over newer files.
+fn judge_removal(from: &Path, shown: &fs::Metadata) -> anyhow::Result<()> {
+    let user = geteuid();
+    let may_change = accessat(CWD, from, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
+    let is_others = shown.mode() & STICKY != 0 && shown.uid() != user.as_raw() && !user.is_root();
+    if may_change && !is_others {
+        return Ok(());
+    }
+    let (user, group, from) = (user.as_raw(), rustix::process::getegid().as_raw(), from.display());
+    bail!(
+        "user {user} may not remove what lies in {from}, so none of it is put to its place; let it: \
+         chown -R {user}:{group} {from}; chmod -R u+rwX {from}"
+    )
 }
 
 /// A name beside a place, which nobody takes for the place.
 fn temporary_name(to: &Path) -> PathBuf {
     let mut name = OsString::from(format!(".minerva-{}-", std::process::id()));
-    name.push(to.file_name().unwrap_or_default());
+    // Where there is no room for it the rest does alone, as one file goes after the other.
+    let own = to.file_name().unwrap_or_default();
+    if name.len() + own.len() <= NAME_BYTES_MAX {
+        name.push(own);
+    }
     to.with_file_name(name)
 }
 

@@ -2,6 +2,7 @@
 
 use super::job::link_text;
 use super::place::is_below;
+use super::site::Site;
 use super::{Deferred, Earned, MoveCounts, Waiting, unix_ms};
 use crate::user::User;
 use anyhow::Context;
@@ -10,6 +11,7 @@ use minerva_decide::ToldBy;
 use minerva_store::{Deferral, DeferralStep};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::PoisonError;
 use std::time::Instant;
 
 impl Deferred {
@@ -35,10 +37,16 @@ impl Deferred {
     pub(crate) fn drop_left(&self, user: &User, id: u64) -> anyhow::Result<()> {
         let found = self.files().get(&id).map(|file| file.row.clone()).filter(|row| is_visible(user, row));
         let row = found.with_context(|| format!("there is no deferred file {id} of yours"))?;
-        if row.step != DeferralStep::Left {
+        let is_found_left = row.step == DeferralStep::Left;
+        if !is_found_left && !self.has_lost_link(&row) {
             anyhow::bail!("{} still leads to it: remove that link, or flush the file", row.target().display());
         }
-        self.discard(&row).context("it was not dropped")
+        self.discard(&row).context("it was not dropped")?;
+        if !is_found_left {
+            // A copy may be under way, of which nobody knows now that the row is gone.
+            let _ = Site::open(&row.directory, row.directory_identity).map(|site| site.remove(&row.copy_name));
+        }
+        Ok(())
     }
 
     /// The files that wait, as their user sees them.
@@ -50,14 +58,28 @@ impl Deferred {
         seen.into_iter().map(|(row, why)| self.show(&row, why)).collect()
     }
 
+    /// The file that waits at this path, or is this one in the pool.
+    pub(crate) fn find(&self, user: &User, path: &Path) -> Option<DeferredFile> {
+        let name = path.file_name()?;
+        let is_named = |row: &Deferral| is_visible(user, row) && (row.name == name || row.source == name);
+        let named: Vec<(Deferral, String)> = {
+            let files = self.files();
+            files.values().filter(|file| is_named(&file.row)).map(|file| (file.row.clone(), file.why.clone())).collect()
+        };
+        let mut shown = named.into_iter().map(|(row, why)| self.show(&row, why));
+        shown.find(|file| Path::new(&file.path) == path || Path::new(&file.data) == path)
+    }
+
     fn show(&self, row: &Deferral, why: String) -> DeferredFile {
         let tree = self.tree_of(row).ok();
         let shown = tree.as_ref().and_then(|(tree, _)| tree.deferred_attributes(&row.source).ok());
+        // Where its tenant is not served now, it was there, and will be again.
+        let at = tree.map_or_else(|| self.mounts.join(&row.tenant).join(&row.pool), |(_, at)| at);
         DeferredFile {
             id: row.id,
             tenant: row.tenant.clone(),
             path: row.target().display().to_string(),
-            data: tree.map_or_else(String::new, |(_, at)| link_text(&at, &row.source).display().to_string()),
+            data: link_text(&at, &row.source).display().to_string(),
             bytes: shown.map_or(0, |shown| shown.blocks * 512),
             waited_seconds: u64::try_from((unix_ms() - row.added_unix_ms) / 1000).unwrap_or(0),
             pool: row.pool.clone(),
@@ -144,6 +166,20 @@ impl Deferred {
                  from {} h ago: `minerva-ctl cache deferred` names them and where they lie, `minerva-ctl cache drop` removes one",
                 bytes.div_ceil(1 << 20),
                 oldest / 3600
+            );
+        }
+    }
+
+    /// Tells it what waits in trees of tenants that the operator's file does not name. Nobody serves or moves that, and its links lead to
+    /// nothing.
+    pub(crate) fn tell_unserved(&self) {
+        let mut sums = self.files_by_tenant();
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        sums.retain(|name, _| tenants.iter().all(|tenant| tenant.name != *name));
+        for (tenant, files) in sums {
+            eprintln!(
+                "minerva-fs: {files} deferred files wait in the trees of `{tenant}`, which the file does not name, so nobody reads or moves \
+                 them: name it again, then `minerva-fs reload`; `minerva-ctl cache deferred` names them"
             );
         }
     }

@@ -1,13 +1,13 @@
 //! Copies a file to its own disk, a piece at a time, past the page cache where the file system lets it: after a piece nothing of it is
 //! under way any more, so that whoever comes back to the disk waits for one piece at most.
 
-use minerva_cachefs::{Attributes, Moment, Moving};
+use minerva_cachefs::{Attributes, Moment};
 use rustix::fs::{
     AtFlags, FallocateFlags, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps, Uid, XattrFlags, fallocate, fchmod,
     fchown, fdatasync, fsetxattr, fstat, fstatvfs, fsync, ftruncate, futimens, openat, seek, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -17,6 +17,12 @@ pub(super) const PIECE: usize = 1 << 20;
 const BLOCK: u64 = 4096;
 /// The unit in which `stat` counts.
 const SECTOR: u64 = 512;
+/// The mode of a copy that is not whole.
+const UNFINISHED: Mode = Mode::RUSR.union(Mode::WUSR);
+const SELINUX: &str = "security.selinux";
+
+/// An extended attribute: its name and its value.
+pub(super) type Xattr = (OsString, Vec<u8>);
 
 /// A copy under way.
 #[derive(Debug)]
@@ -37,8 +43,7 @@ impl Copy {
     /// Makes the copy, empty, with room for all that is to come: a full disk is met here and not in the middle.
     pub(super) fn begin(directory: &OwnedFd, name: &OsStr, from: &Attributes, counted: u64) -> io::Result<Self> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::RUSR | Mode::WUSR;
-        let (to, is_direct) = match openat(directory, name, flags | OFlags::DIRECT, mode) {
+        let (to, is_direct) = match openat(directory, name, flags | OFlags::DIRECT, UNFINISHED) {
             // Some file systems make the file and then refuse the flag. That one goes: whoever may write in the directory can have put
             // a link to a file of somebody else's under the name since, and what is opened here is given away at the end.
             Err(Errno::INVAL) => {
@@ -46,7 +51,7 @@ impl Copy {
                     Ok(()) | Err(Errno::NOENT) => (),
                     Err(error) => return Err(error.into()),
                 }
-                (openat(directory, name, flags, mode)?, false)
+                (openat(directory, name, flags, UNFINISHED)?, false)
             }
             opened => (opened?, true),
         };
@@ -61,6 +66,28 @@ impl Copy {
             Err(error) => return Err(error.into()),
         }
         Ok(Self { to, is_direct, from: *from, at: 0, counted, fresh: 0, buffer: vec![0; PIECE + BLOCK as usize] })
+    }
+
+    /// Gives it its owner and attributes before any data: a place that refuses one of them is met here and not at the end.
+    pub(super) fn prepare(&self, xattrs: &[Xattr]) -> io::Result<()> {
+        self.set_attributes(xattrs)?;
+        // Until it is whole nobody whom an access control list names may open it: the group's bits of the mode limit them all.
+        Ok(fchmod(&self.to, UNFINISHED)?)
+    }
+
+    fn set_attributes(&self, xattrs: &[Xattr]) -> io::Result<()> {
+        fchown(&self.to, Some(Uid::from_raw(self.from.uid)), Some(Gid::from_raw(self.from.gid)))?;
+        // After the owner, whose change would take capabilities away.
+        for (name, value) in xattrs {
+            match fsetxattr(&self.to, name, value, XattrFlags::empty()) {
+                Err(error) if is_dispensable(name, error) => (),
+                set => set.map_err(|error| {
+                    let why = io::Error::from(error);
+                    io::Error::new(why.kind(), format!("its attribute {} cannot be kept there: {why}", name.display()))
+                })?,
+            }
+        }
+        Ok(())
     }
 
     /// Copies the next piece; whether there was one.
@@ -120,22 +147,22 @@ impl Copy {
     }
 
     /// Makes it the file in all but its name, durable; its inode.
-    pub(super) fn finish(&self, moving: &Moving) -> io::Result<u64> {
+    pub(super) fn finish(&self, xattrs: &[Xattr]) -> io::Result<u64> {
         let from = &self.from;
         ftruncate(&self.to, self.from.size)?;
-        fchown(&self.to, Some(Uid::from_raw(from.uid)), Some(Gid::from_raw(from.gid)))?;
-        // After the owner, whose change would take capabilities away, and before the mode, which holds a part of an access control list.
-        for (name, value) in moving.xattrs()? {
-            fsetxattr(&self.to, &name, &value, XattrFlags::empty()).map_err(|error| {
-                let why = io::Error::from(error);
-                io::Error::new(why.kind(), format!("its attribute {} cannot be kept there: {why}", name.display()))
-            })?;
-        }
+        // Once more, since writes took capabilities away, and before the mode, which holds a part of an access control list.
+        self.set_attributes(xattrs)?;
         fchmod(&self.to, Mode::from_raw_mode(from.mode & 0o7777))?;
         futimens(&self.to, &Timestamps { last_access: time(from.accessed), last_modification: time(from.modified) })?;
         fsync(&self.to)?;
         Ok(fstat(&self.to)?.st_ino)
     }
+}
+
+/// Whether a file may go without an attribute that its place refuses: the label of SELinux there is for the policy of that place to say, and
+/// a file system that was mounted with one label for all keeps no other.
+fn is_dispensable(name: &OsStr, error: Errno) -> bool {
+    name == SELINUX && matches!(error, Errno::OPNOTSUPP | Errno::PERM | Errno::ACCESS | Errno::INVAL)
 }
 
 fn time(moment: Moment) -> Timespec {
@@ -144,14 +171,27 @@ fn time(moment: Moment) -> Timespec {
 
 #[cfg(test)]
 mod tests {
-    use super::Copy;
-    use minerva_cachefs::{Attributes, Moment};
+    use super::{Copy, is_dispensable};
+    use minerva_cachefs::Attributes;
     use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+    use rustix::io::Errno;
     use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
     use std::ffi::OsStr;
     use std::fs;
+    use std::os::fd::OwnedFd;
     use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
     use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// What `stat` shows of an empty file.
+    fn empty() -> Attributes {
+        Attributes { node: 2, mode: 0o100_600, links: 1, block_size: 4096, ..Attributes::default() }
+    }
+
+    fn directory(path: &Path) -> OwnedFd {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(CWD, path, flags, Mode::empty()).unwrap()
+    }
 
     #[test]
     fn a_copy_is_a_file_of_ours_whoever_puts_a_link_in_its_place() {
@@ -164,23 +204,8 @@ mod tests {
         let (victim, name) = (folder.path().join("victim"), folder.path().join("copy"));
         fs::write(&victim, "somebody else's").unwrap();
         let victims = fs::metadata(&victim).unwrap().ino();
-        let now = Moment { seconds: 0, nanoseconds: 0 };
-        let from = Attributes {
-            node: 2,
-            size: 0,
-            blocks: 0,
-            accessed: now,
-            modified: now,
-            changed: now,
-            mode: 0o100_600,
-            links: 1,
-            uid: 0,
-            gid: 0,
-            device: 0,
-            block_size: 4096,
-        };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(CWD, folder.path(), flags, Mode::empty()).unwrap();
+        let from = empty();
+        let directory = directory(folder.path());
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -202,6 +227,28 @@ mod tests {
             assert_eq!(taken, 0, "copies went to the file of somebody else");
         });
         drop(directory);
+        unmount(folder.path(), UnmountFlags::DETACH).unwrap();
+    }
+
+    #[test]
+    fn a_label_of_selinux_is_the_only_attribute_that_a_file_may_lose() {
+        let folder = tempfile::tempdir().unwrap();
+        // It keeps no attribute at all.
+        if let Err(error) = mount("minerva-test", folder.path(), "ramfs", MountFlags::empty(), None) {
+            println!("skipped: cannot mount a ramfs: {error}");
+            return;
+        }
+        let directory = directory(folder.path());
+        let copy = Copy::begin(&directory, OsStr::new("copy"), &empty(), 0).unwrap();
+        let xattr = |name: &str| (name.into(), b"value".to_vec());
+        copy.prepare(&[xattr("security.selinux")]).unwrap();
+        copy.finish(&[xattr("security.selinux")]).unwrap();
+        for name in ["security.capability", "user.name"] {
+            let refused = copy.prepare(&[xattr("security.selinux"), xattr(name)]).unwrap_err().to_string();
+            assert!(refused.starts_with(&format!("its attribute {name} cannot be kept there")), "{refused}");
+        }
+        assert!(!is_dispensable(OsStr::new("security.selinux"), Errno::NOSPC));
+        drop((copy, directory));
         unmount(folder.path(), UnmountFlags::DETACH).unwrap();
     }
 }

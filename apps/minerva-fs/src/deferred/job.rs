@@ -100,11 +100,13 @@ impl Job {
         find_link(&site, &mut row, &link, None)?;
         let moving = tree.begin_move(&row.source)?;
         let attributes = moving.attributes().map_err(MoveRefusal::Failed)?;
+        let xattrs = moving.xattrs().map_err(MoveRefusal::Failed)?;
         row.step = DeferralStep::Copying;
         keep(&row)?;
         reach();
         let begun = user(&row).act(|| Copy::begin(&site.directory, &row.copy_name, &attributes, row.counted_bytes));
-        match begun {
+        let prepared = begun.and_then(|copy| copy.prepare(&xattrs).map(|()| copy));
+        match prepared {
             Ok(copy) => Ok(Self { row, link, site, moving, copy }),
             Err(error) => {
                 let _ = site.remove(&row.copy_name);
@@ -137,18 +139,17 @@ impl Job {
         self.copy.done()
     }
 
-    /// Puts the copy in the link's place and removes what is in the pool. On an error the file is still in the pool.
+    /// Puts the copy in the link's place and removes what is in the pool. On an error the file is still in the pool, and no copy is left.
     pub(super) fn finish(mut self, keep: Keep<'_>) -> Result<(), Obstacle> {
-        self.row.copy_inode = self.copy.finish(&self.moving)?;
-        reach();
-        self.row.step = DeferralStep::Switching;
-        keep(&self.row)?;
-        reach();
+        if let Err(obstacle) = self.complete(keep) {
+            let _ = self.site.remove(&self.row.copy_name);
+            return Err(obstacle);
+        }
         let Self { row, link, site, moving, .. } = self;
         if let Err(obstacle) = moving.switch(|| switch(&site, &row, &link)) {
             // Only what is known to be the copy: what else may be under that name is somebody's.
-            if site.find_named(&row.copy_name, &row, &link)? == Found::Copy {
-                site.remove(&row.copy_name)?;
+            if matches!(site.find_named(&row.copy_name, &row, &link), Ok(Found::Copy)) {
+                let _ = site.remove(&row.copy_name);
             }
             return Err(obstacle);
         }
@@ -159,6 +160,17 @@ impl Job {
         site.sync()?;
         reach();
         moving.remove().map_err(|error| Obstacle::Pool(MoveRefusal::Failed(error)))?;
+        reach();
+        Ok(())
+    }
+
+    /// The copy is the file in all but its name, and the log says that it is about to be in the link's place.
+    fn complete(&mut self, keep: Keep<'_>) -> Result<(), Obstacle> {
+        let xattrs = self.moving.xattrs().map_err(MoveRefusal::Failed)?;
+        self.row.copy_inode = self.copy.finish(&xattrs)?;
+        reach();
+        self.row.step = DeferralStep::Switching;
+        keep(&self.row)?;
         reach();
         Ok(())
     }
@@ -247,54 +259,4 @@ pub(super) fn remove_if_empty(tree: &Tree, row: &Deferral) -> Result<bool, Obsta
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Obstacle, switch};
-    use crate::deferred::site::Site;
-    use minerva_store::{Deferral, DeferralStep};
-    use std::fs;
-    use std::os::unix::fs::{MetadataExt, symlink};
-    use std::path::Path;
-
-    fn row(directory: &Path) -> Deferral {
-        let shown = fs::metadata(directory).unwrap();
-        Deferral {
-            id: 1,
-            tenant: "web".to_owned(),
-            pool: "stable".to_owned(),
-            source: "source".into(),
-            directory: directory.to_owned(),
-            directory_identity: (shown.dev(), shown.ino()),
-            name: "file".into(),
-            link_inode: fs::symlink_metadata(directory.join("file")).unwrap().ino(),
-            copy_inode: fs::metadata(directory.join("copy")).unwrap().ino(),
-            copy_name: "copy".into(),
-            user: (0, 0, Vec::new()),
-            added_unix_ms: 0,
-            is_asked_for: false,
-            step: DeferralStep::Switching,
-            cgroup: String::new(),
-            counted_bytes: 0,
-        }
-    }
-
-    #[test]
-    fn nothing_but_the_copy_comes_to_the_place_of_the_link() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let link = Path::new("/nowhere/source");
-        symlink(link, at("file")).unwrap();
-        fs::write(at("copy"), "whole").unwrap();
-        let row = row(folder.path());
-        let site = Site::open(&row.directory, row.directory_identity).unwrap();
-        // Another's copy, which is not whole, under the same name.
-        fs::rename(at("copy"), at("kept")).unwrap();
-        fs::write(at("copy"), "ha").unwrap();
-        let refused = switch(&site, &row, link).unwrap_err();
-        assert!(matches!(refused, Obstacle::Destination(_)), "{refused}");
-        assert_eq!(fs::read_link(at("file")).unwrap(), link);
-        fs::rename(at("kept"), at("copy")).unwrap();
-        switch(&site, &row, link).unwrap();
-        assert_eq!(fs::read(at("file")).unwrap(), b"whole");
-        assert_eq!(fs::read_link(at("copy")).unwrap(), link);
-    }
-}
+mod tests;

@@ -19,7 +19,12 @@ pub(crate) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<
         let found = tenants.iter().find(|tenant| tenant.name == name && tenant.is_for(user));
         return found.with_context(|| format!("there is no tenant `{name}` of yours"));
     }
-    match tenants_of(tenants, user)[..] {
+    let mut found = tenants_of(tenants, user);
+    if found.iter().any(|tenant| tenant.leaving.is_empty()) {
+        // One that was renamed in the operator's file is served under its old name until nobody uses that, and takes nothing new there.
+        found.retain(|tenant| tenant.leaving.is_empty());
+    }
+    match found[..] {
         [] => bail!("user {} has no tree in the pool", user.uid),
         [tenant] => Ok(tenant),
         _ => bail!("you are several tenants: name one"),

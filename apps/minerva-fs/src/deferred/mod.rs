@@ -13,6 +13,7 @@
 //! | `settling` | what is found after a crash? |
 //! | `attempts` | what becomes of an attempt that did not end? |
 //! | `candidates` | which files could move? |
+//! | `links` | where is a link now, before a mover has looked? |
 //! | `left`, `read_directories` | is a link back that was gone, and where need nobody look? |
 //! | `mover` | which file of a destination moves now, and when does it stop? |
 //! | `threads` | who moves to which destination, and what if one does not answer? |
@@ -35,6 +36,7 @@ mod disks;
 mod failpoint;
 mod job;
 mod left;
+mod links;
 mod membership;
 mod mover;
 mod namespace;

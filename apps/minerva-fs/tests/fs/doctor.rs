@@ -1,6 +1,6 @@
 //! What the doctor finds in a pool and at its mounts.
 
-use crate::deferred::{defer, until_told};
+use crate::deferred::{defer, files, until_moved, until_told};
 use crate::pool_folder::PoolFolder;
 use minerva_api::cache::Pool;
 use rustix::fs::{CWD, Timespec, Timestamps};
@@ -74,4 +74,53 @@ fn trees_and_memory_of_tenants_that_the_file_does_not_name_are_told() {
     for part in ["pool/tenants/other belongs to no tenant", "run/temporary/other belongs to no tenant in the file"] {
         assert!(orphans.iter().any(|told| told.contains(part)), "{part}: {found:?}");
     }
+}
+
+#[test]
+fn files_of_what_may_have_been_a_virtual_machine_are_not_called_nobodys() {
+    let place = PoolFolder::new("");
+    drop(place.serve());
+    let folder = place.pool().join("tenants/machine/.deferred");
+    fs::create_dir_all(&folder).unwrap();
+    let file = fs::File::create(folder.join("file")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    let found = findings(&place);
+    let orphans = of(&found, "orphan");
+    assert!(orphans.len() == 1 && orphans[0].contains("they may be in that machine's"), "{orphans:?}");
+}
+
+#[test]
+fn files_of_a_tenant_that_the_file_no_longer_names_are_told_with_its_name_and_never_called_nobodys() {
+    let place = PoolFolder::new("");
+    let mut service = place.serve();
+    let target = place.folder.path().join("waits");
+    let data = defer(&place, &target, Pool::Stable).unwrap().1;
+    fs::write(&data, "text").unwrap();
+    fs::hard_link(&data, place.stable().join("second")).unwrap();
+    until_told(&place, "it has 2 names in the pool");
+    service.kill();
+    place.write_tables("[tenants.other]");
+    let judge = || {
+        let found = findings(&place);
+        let orphans = of(&found, "orphan");
+        assert!(orphans.iter().all(|told| !told.contains("remove")), "{orphans:?}");
+        let told = "1 deferred files wait in its trees: name tenant `web` in the file again";
+        assert!(orphans.iter().any(|orphan| orphan.contains(told)), "{orphans:?}");
+    };
+    judge();
+    let log = place.folder.path().join("log");
+    let service = place.wait_with_log(place.command(), &log);
+    let said = fs::read_to_string(&log).unwrap();
+    let told = "1 deferred files wait in the trees of `web`, which the file does not name";
+    assert!(said.contains(told) && said.contains("minerva-fs reload"), "{said}");
+    let waiting = files(&place);
+    assert!(waiting.len() == 1 && waiting[0].data == data.to_str().unwrap(), "{waiting:?}");
+    judge();
+    // Named again, it moves.
+    place.write("", "[tenants.other]");
+    assert!(place.run(&["reload"]).status.success());
+    fs::remove_file(place.stable().join("second")).unwrap();
+    until_moved(&place);
+    assert_eq!(fs::read_to_string(&target).unwrap(), "text");
+    assert!(service.terminate());
 }

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 /// A pool with metrics, and where they are.
-fn place(tenant: &str) -> (PoolFolder, PathBuf) {
+pub(crate) fn place(tenant: &str) -> (PoolFolder, PathBuf) {
     let place = PoolFolder::new(tenant);
     let socket = place.folder.path().join("metrics.sock");
     let folder = place.folder.path().join("fs.toml.d");
@@ -20,7 +20,7 @@ fn place(tenant: &str) -> (PoolFolder, PathBuf) {
     (place, socket)
 }
 
-fn scrape(socket: &PathBuf) -> String {
+pub(crate) fn scrape(socket: &PathBuf) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
@@ -29,7 +29,7 @@ fn scrape(socket: &PathBuf) -> String {
     text
 }
 
-fn value(text: &str, metric: &str) -> f64 {
+pub(crate) fn value(text: &str, metric: &str) -> f64 {
     let line = text.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("{metric} is not in {text}")).parse().unwrap()
 }

@@ -3,7 +3,7 @@
 use crate::pool_folder::{PoolFolder, is_mounted};
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -128,6 +128,19 @@ fn what_the_pools_disk_failed_is_told_to_each_who_has_the_file_open() {
     assert!(other.sync_all().is_err() && other.sync_all().is_ok(), "it too is told once");
     assert!(nix::unistd::close(writer).is_err(), "whose data they were");
     assert!(nix::unistd::close(syncer).is_ok(), "it was told before");
+}
+
+#[test]
+fn a_write_that_is_to_be_on_the_disk_fails_where_the_disk_does() {
+    let place = PoolFolder::new("");
+    let _disk = lying_disk(&place);
+    let _service = place.serve();
+    let file =
+        File::options().create_new(true).write(true).custom_flags(libc::O_DSYNC).open(place.stable().join("file"));
+    let file = file.unwrap();
+    let data = vec![1; MIB];
+    let written: Vec<_> = (0..12).map(|piece| file.write_at(&data, piece * MIB as u64)).collect();
+    assert!(written[0].is_ok() && written.iter().any(Result::is_err), "{written:?}");
 }
 
 #[test]

@@ -55,6 +55,35 @@ fn bytes_end_at_the_quota_and_begin_again_when_something_goes() {
 }
 
 #[test]
+fn writes_at_the_quota_have_the_room_that_was_reserved_for_them() {
+    let place = place();
+    let _service = place.serve();
+    for tree in [place.temporary(), place.stable()] {
+        let file = File::options().read(true).write(true).create_new(true).open(tree.join("reserved")).unwrap();
+        fallocate(&file, FallocateFlags::KEEP_SIZE, 0, 4 * MIB as u64).unwrap();
+        fs::write(tree.join("rest"), vec![1; 4 * MIB]).unwrap();
+        assert_eq!(pwrite(File::create(tree.join("none")).unwrap(), b"x", 0), Err(Errno::NOSPC));
+        file.write_all_at(b"first", MIB as u64).unwrap();
+        // Also after it was closed and opened again.
+        drop(file);
+        let file = File::options().write(true).open(tree.join("reserved")).unwrap();
+        fallocate(&file, FallocateFlags::empty(), 0, 4 * MIB as u64).unwrap();
+        // One that goes beyond ends where the room does.
+        let end = 4 * MIB as u64;
+        assert_eq!(pwrite(&file, &[2; 8192], end - 4096), Ok(4096));
+        assert_eq!(pwrite(&file, &[2; 8192], end), Err(Errno::NOSPC));
+        file.write_all_at(&vec![3; 4 * MIB], 0).unwrap();
+        // A block beyond it is for a disk to find what was written in pieces.
+        let occupied = occupied(&tree);
+        assert!((8 * MIB as u64..=8 * MIB as u64 + 4096).contains(&occupied), "{occupied}");
+        // A hole is no longer reserved.
+        fallocate(&file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, MIB as u64).unwrap();
+        assert!(fs::write(tree.join("none"), vec![1; 2 * MIB]).is_err());
+        assert_eq!(pwrite(&file, b"x", 0), Err(Errno::NOSPC));
+    }
+}
+
+#[test]
 fn writers_at_the_limit_do_not_pass_it_together() {
     let place = place();
     let _service = place.serve();

@@ -1,6 +1,6 @@
 //! The operator's file, read again while programs use what it named before.
 
-use crate::deferred::{is_link, until_moved};
+use crate::deferred::{defer, is_link, until_moved};
 use crate::pool_folder::{PoolFolder, Service, is_mounted};
 use minerva_api::cache::{Answer, Pool, Request, TenantStatus, ask};
 use rustix::process::{Signal, kill_process};
@@ -52,6 +52,18 @@ fn until_other(place: &PoolFolder, what: &str, is_so: impl Fn(Option<&TenantStat
 
 fn is_gone(other: &Path) -> bool {
     !is_mounted(&other.join("temporary")) && !is_mounted(&other.join("stable"))
+}
+
+#[test]
+fn a_tenant_that_was_renamed_is_not_two_to_its_user_while_the_old_one_leaves() {
+    let place = PoolFolder::new("");
+    let _service = place.serve();
+    let _open = File::create(place.stable().join("file")).unwrap();
+    place.write_tables(OTHER);
+    reload(&place).unwrap();
+    assert_eq!(tenants(&place).len(), 2, "the old one is served as long as it is used, and shown");
+    let data = place.folder.path().join("data");
+    assert!(defer(&place, &data, Pool::Stable).unwrap().1.starts_with(place.folder.path().join("mount/other")));
 }
 
 #[test]

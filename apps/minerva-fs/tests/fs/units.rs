@@ -14,7 +14,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The operator's tool; nothing, with the reason printed, where it was not built.
-fn tool() -> Option<PathBuf> {
+pub(crate) fn tool() -> Option<PathBuf> {
     let tool = Path::new(env!("CARGO_BIN_EXE_minerva-fs")).with_file_name("minerva-ctl");
     if !tool.exists() {
         eprintln!("skipped: needs minerva-ctl beside minerva-fs: cargo build -p minerva-ctl");
@@ -51,7 +51,7 @@ fn names_that_are_not_utf_8_are_refused_and_what_stays_after_a_flush_is_told() {
     assert!(code == Some(1) && said.starts_with("1 files were asked for; 1 stay: "), "{code:?} {said}");
 }
 
-fn unit_directory(place: &PoolFolder, name: &str, owner: (u32, u32)) -> Result<PathBuf, String> {
+pub(crate) fn unit_directory(place: &PoolFolder, name: &str, owner: (u32, u32)) -> Result<PathBuf, String> {
     let request =
         Request::UnitDirectory { name: name.to_owned(), pool: Pool::Stable, tenant: None, owner, mode: 0o750 };
     match ask(&place.socket(), &request).unwrap() {

@@ -1,7 +1,9 @@
 //! Requests of the kernel, translated.
 
 use super::backing::{Backings, Refusal, Registered};
-use crate::file_system::{Attributes, Caller, Changes, FileSystem, Moment, NewTime, Opened, Result, WriteOrigin};
+use crate::file_system::{
+    Attributes, Caller, Changes, FileSystem, Moment, NewTime, Opened, Result, WriteOrigin, syncs,
+};
 use fuser::{
     BackingId, BsdFileFlags, CopyFileRangeFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
     Generation, INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
@@ -350,12 +352,17 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         offset: u64,
         data: &[u8],
         write_flags: WriteFlags,
-        _flags: OpenFlags,
+        flags: OpenFlags,
         _owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
         let origin = WriteOrigin { ends_privileges: write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) };
-        match self.inner.write(number(handle), offset, data, origin) {
+        let written = self.inner.write(number(handle), offset, data, origin);
+        // Past its page cache the kernel leaves the sync to us, and says in the flags whether this write, of `O_DSYNC` or `RWF_DSYNC`, wants
+        // one. With the page cache it asks for the sync itself.
+        let syncs = if handle.0 & WITH_KERNEL != 0 { syncs(flags.0) } else { None };
+        let sync = |data_only| self.inner.sync(number(handle), data_only);
+        match written.and_then(|written| syncs.map_or(Ok(()), sync).map(|()| written)) {
             Ok(written) => reply.written(written as u32),
             Err(error) => reply.error(errno(error)),
         }

@@ -2,13 +2,11 @@
 
 use super::{Handle, Tree};
 use crate::account::Account;
+use crate::blocks::{fitting, missing, spanned};
 use crate::failures::Told;
-use crate::file_system::{Caller, Opened, Released, Result, WriteOrigin};
+use crate::file_system::{Caller, Opened, Released, Result, WriteOrigin, syncs};
 use crate::node::{Node, NodeState, charge, has_advance};
-use crate::requests::Operation;
-use rustix::fs::{
-    FallocateFlags, FileType, Mode, OFlags, SeekFrom, fallocate, fchmod, fdatasync, fstat, fsync, openat, seek,
-};
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, fallocate, fchmod, fstat, openat};
 use rustix::io::{Errno, pwrite};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -16,8 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// In such pieces file systems give room.
-pub(super) const BLOCK: u64 = 4096;
 /// How often and how long a write at the limit waits for room that is about to be free.
 const WAITS_MAX: u32 = 3;
 const WAIT: Duration = Duration::from_millis(5);
@@ -63,13 +59,14 @@ impl Tree {
         if node.kind != FileType::RegularFile {
             return Err(Errno::INVAL);
         }
-        self.open_node(node, flags & libc::O_ACCMODE)
+        self.open_node(node, flags)
     }
 
     /// Opens a node. Who opens it first decides whether the kernel reads it by itself, for as long as anybody has it open: it wants the
     /// same file below for all of them.
-    fn open_node(&self, node: Arc<Node>, access: i32) -> Result<Opened> {
+    fn open_node(&self, node: Arc<Node>, flags: i32) -> Result<Opened> {
         let held = self.hold(1)?;
+        let access = flags & libc::O_ACCMODE;
         let is_writable = access != libc::O_RDONLY;
         let mut state = node.lock();
         if state.has_moved {
@@ -104,7 +101,8 @@ impl Tree {
         }
         let told = Told::all(&state.failures);
         drop(state);
-        let handle = self.add_handle(Handle { node, is_writable, told, directory: None, _held: None });
+        let handle =
+            self.add_handle(Handle { node, is_writable, syncs: syncs(flags), told, directory: None, _held: None });
         Ok(Opened { handle, backing: is_with_kernel.then_some(data), is_writable, kernel_writes })
     }
 
@@ -182,93 +180,52 @@ impl Tree {
         Ok(written)
     }
 
-    /// Reserves room for a write: how many bytes of it fit, and how many are reserved for them. Where memory is full and the tenant
-    /// chose so, files make room, at last the one that is written.
+    /// Reserves room for a write: how many bytes of it fit, and how many are reserved for them.
     fn room(&self, node: &Node, state: &mut NodeState, offset: u64, length: u64) -> Result<(u64, u64)> {
+        if let Some(reserved) = self.room_for_all(node, state, offset, length)? {
+            return Ok((length, reserved));
+        }
+        let data = node.data().ok_or(Errno::BADF)?;
+        let account = self.account_of(state);
+        let left = account.bytes_left().min(self.left_below(state, &data));
+        let fitting = fitting(&data, offset, length, left)?;
+        let needed = missing(&data, offset, fitting)?;
+        if fitting > 0 && account.reserve_bytes(needed) { Ok((fitting, needed)) } else { Err(self.refuse()) }
+    }
+
+    /// Reserves room for all of a range, if there is as much: how many bytes. Where memory is full and the tenant chose so, files make room,
+    /// at last the one that is written.
+    fn room_for_all(&self, node: &Node, state: &mut NodeState, offset: u64, length: u64) -> Result<Option<u64>> {
         let mut waits = 0;
         loop {
             let data = node.data().ok_or(Errno::BADF)?;
             let below = self.left_below(state, &data);
             let most = spanned(offset, length);
             if most <= below && self.account_of(state).reserve_bytes(most) {
-                return Ok((length, most));
+                return Ok(Some(most));
             }
             // Close to the limit it is worth looking at which blocks are there already.
             let missing = missing(&data, offset, length)?;
             if missing <= below && self.account_of(state).reserve_bytes(missing) {
-                return Ok((length, missing));
+                return Ok(Some(missing));
             }
             if self.spills_when_full() && state.spilled.is_none() && self.make_room(node, state, missing) {
                 continue;
             }
+            if waits == WAITS_MAX {
+                return Ok(None);
+            }
             // The kernel tells of a closed file a moment after the program has closed it, and of an ended mapping not at all.
-            if waits < WAITS_MAX {
-                waits += 1;
-                std::thread::sleep(WAIT);
-                self.look_at_mapped();
-                continue;
-            }
-            let account = self.account_of(state);
-            // As much as ends at the end of a block that still fits.
-            let left = account.bytes_left().min(below) / BLOCK * BLOCK;
-            let fitting = left.saturating_sub(offset % BLOCK).min(length);
-            if fitting > 0 && account.reserve_bytes(left) {
-                return Ok((fitting, left));
-            }
-            self.counters.refused.fetch_add(1, Ordering::Relaxed);
-            return Err(Errno::NOSPC);
+            waits += 1;
+            std::thread::sleep(WAIT);
+            self.look_at_mapped();
         }
     }
 
-    pub(super) fn do_flush(&self, handle: u64) -> Result<()> {
-        let handle = self.handle(handle)?;
-        if !handle.is_writable {
-            return Ok(());
-        }
-        if self.options.is_durable {
-            self.sync_node(&handle.node, true, false);
-        }
-        handle.tell()
-    }
-
-    pub(super) fn do_sync(&self, handle: u64, data_only: bool) -> Result<()> {
-        let handle = self.handle(handle)?;
-        if self.options.is_durable {
-            self.sync_node(&handle.node, false, data_only);
-        }
-        handle.tell()
-    }
-
-    /// Data, then the name: a name without its data would be worse than none. What the disk fails is for every handle.
-    fn sync_node(&self, node: &Node, if_dirty: bool, data_only: bool) {
-        // What another sync has taken on is not on the disk before that one ends.
-        let _turn = node.sync_turn();
-        let (data, parent, unwritten) = {
-            let mut state = node.lock();
-            if if_dirty && !state.is_dirty && state.unsynced_parent.is_none() {
-                return;
-            }
-            state.is_dirty = false;
-            let unwritten = std::mem::take(&mut state.unwritten);
-            (node.data(), state.unsynced_parent.take(), unwritten)
-        };
-        let synced = self.counters.requests.time(Operation::Sync, || {
-            if let Some(data) = &data {
-                self.write_before_sync(data, unwritten)?;
-            }
-            match data {
-                Some(data) if data_only => fdatasync(&*data)?,
-                Some(data) => fsync(&*data)?,
-                None => (),
-            }
-            parent.as_ref().map_or(Ok(()), |parent| super::directories::sync(parent))
-        });
-        if let Err(error) = synced {
-            let mut state = node.lock();
-            state.failures.note(error);
-            state.is_dirty = true;
-            state.unsynced_parent = state.unsynced_parent.take().or(parent);
-        }
+    /// Counts that the quota, or the disk, has no room.
+    fn refuse(&self) -> Errno {
+        self.counters.refused.fetch_add(1, Ordering::Relaxed);
+        Errno::NOSPC
     }
 
     pub(super) fn do_allocate(&self, caller: Caller, handle: u64, offset: u64, length: u64, mode: i32) -> Result<()> {
@@ -278,16 +235,11 @@ impl Tree {
         let mut state = node.lock();
         state.change()?;
         let takes_room = !mode.intersects(FallocateFlags::PUNCH_HOLE | FallocateFlags::COLLAPSE_RANGE);
-        let mut reserved = 0;
-        if takes_room {
-            let (fitting, taken) = self.room(node, &mut state, offset, length)?;
-            reserved = taken;
-            if fitting < length {
-                self.account_of(&state).correct(taken, 0);
-                self.counters.refused.fetch_add(1, Ordering::Relaxed);
-                return Err(Errno::NOSPC);
-            }
-        }
+        let reserved = if takes_room {
+            self.room_for_all(node, &mut state, offset, length)?.ok_or_else(|| self.refuse())?
+        } else {
+            0
+        };
         let data = node.data().ok_or(Errno::BADF)?;
         if caller.uid != 0 {
             end_privileges(node, &state);
@@ -307,36 +259,6 @@ impl Tree {
             self.do_write(to.0, to.1, &buffer[..read], WriteOrigin { ends_privileges: true })
         }
     }
-}
-
-/// Bytes of the blocks that a range touches.
-fn spanned(offset: u64, length: u64) -> u64 {
-    if length == 0 {
-        return 0;
-    }
-    let end = offset.saturating_add(length).div_ceil(BLOCK).saturating_mul(BLOCK);
-    end - offset / BLOCK * BLOCK
-}
-
-/// Bytes of those that are not there yet.
-fn missing(data: &OwnedFd, offset: u64, length: u64) -> Result<u64> {
-    let (mut at, end) = (offset / BLOCK * BLOCK, offset.saturating_add(length));
-    let mut missing = 0;
-    while at < end {
-        let next = match seek(data, SeekFrom::Data(at)) {
-            Ok(next) => next.min(end),
-            Err(Errno::NXIO) => end,
-            Err(error) => return Err(error),
-        };
-        if next > at {
-            missing += spanned(at, next - at);
-        }
-        if next >= end {
-            break;
-        }
-        at = seek(data, SeekFrom::Hole(next))?.div_ceil(BLOCK) * BLOCK;
-    }
-    Ok(missing)
 }
 
 fn write_all(data: &OwnedFd, bytes: &[u8], offset: u64) -> Result<usize> {
@@ -368,31 +290,5 @@ pub(super) fn end_privileges(node: &Node, state: &NodeState) {
     }
     if state.spilled.is_none() {
         let _ = rustix::fs::removexattr(crate::reopen::path_of(&node.path), CAPABILITY);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{missing, spanned};
-    use rustix::fs::{MemfdFlags, memfd_create};
-    use rustix::io::pwrite;
-
-    #[test]
-    fn a_range_touches_whole_blocks() {
-        for (offset, length, bytes) in
-            [(0, 0, 0), (0, 1, 4096), (4095, 1, 4096), (4095, 2, 8192), (4096, 4096, 4096), (1, 8192, 12288)]
-        {
-            assert_eq!(spanned(offset, length), bytes, "{length} bytes at {offset}");
-        }
-    }
-
-    #[test]
-    fn only_what_is_not_there_needs_room() {
-        let file = memfd_create("minerva-test-missing", MemfdFlags::CLOEXEC).unwrap();
-        pwrite(&file, &[1; 8192], 8192).unwrap();
-        assert_eq!(missing(&file, 0, 4096).unwrap(), 4096);
-        assert_eq!(missing(&file, 8192, 8192).unwrap(), 0);
-        assert_eq!(missing(&file, 0, 32768).unwrap(), 24576);
-        assert_eq!(missing(&file, 10000, 100_000).unwrap(), spanned(16384, 93616));
     }
 }

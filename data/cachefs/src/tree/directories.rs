@@ -20,7 +20,7 @@ impl Tree {
         let held = self.hold(1)?;
         let directory = reopen(&node.path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let (directory, _held) = (Some(directory), Some(held));
-        Ok(self.add_handle(Handle { node, is_writable: false, told: Told::default(), directory, _held }))
+        Ok(self.add_handle(Handle { node, is_writable: false, syncs: None, told: Told::default(), directory, _held }))
     }
 
     pub(super) fn do_read_directory(

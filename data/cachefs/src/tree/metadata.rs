@@ -1,7 +1,8 @@
 //! What `stat` shows, extended attributes, and the room that is shown.
 
 use super::Tree;
-use super::data::{BLOCK, end_privileges};
+use super::data::end_privileges;
+use crate::blocks::BLOCK;
 use crate::disk_room::{left_on_disk, room_on_disk};
 use crate::file_system::{Attributes, Caller, Changes, Moment, NewTime, Result, Space};
 use crate::node::{Node, NodeState};

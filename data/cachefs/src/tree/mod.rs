@@ -15,6 +15,7 @@ mod operations;
 mod pacing;
 mod reading;
 mod spilling;
+mod syncing;
 
 pub use deferred::{DEFERRED, UNITS};
 pub use moving::{MoveRefusal, Moving};
@@ -136,6 +137,8 @@ pub struct Whereabouts {
 pub(crate) struct Handle {
     pub(crate) node: Arc<Node>,
     pub(crate) is_writable: bool,
+    /// As [`crate::file_system::syncs`] says of the flags that it was opened with.
+    pub(crate) syncs: Option<bool>,
     /// Of what the disk failed.
     pub(crate) told: Told,
     /// Of a directory: where names are read.

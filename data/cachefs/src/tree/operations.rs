@@ -118,7 +118,8 @@ impl FileSystem for Tree {
     }
 
     fn allocate(&self, caller: Caller, handle: u64, offset: u64, length: u64, mode: i32) -> Result<()> {
-        self.do_allocate(caller, handle, offset, length, mode)
+        self.do_allocate(caller, handle, offset, length, mode)?;
+        self.sync_as_opened(handle)
     }
 
     fn seek(&self, handle: u64, offset: u64, whence: i32) -> Result<u64> {
@@ -126,7 +127,9 @@ impl FileSystem for Tree {
     }
 
     fn copy(&self, from: (u64, u64), to: (u64, u64), length: u64) -> Result<usize> {
-        self.do_copy(from, to, length)
+        let copied = self.do_copy(from, to, length)?;
+        self.sync_as_opened(to.0)?;
+        Ok(copied)
     }
 
     fn open_directory(&self, node: u64) -> Result<u64> {
