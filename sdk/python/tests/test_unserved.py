@@ -39,6 +39,13 @@ def test_whom_the_operator_excludes_runs_on(server: Running) -> None:
             assert held.level is None
 
 
+def test_a_server_that_does_not_know_the_request_serves_no_program(server: Running) -> None:
+    with minerva.connect(server.address) as client:
+        server.script.failures = [(grpc.StatusCode.UNIMPLEMENTED, "unknown method", "")]
+        with pytest.warns(minerva.UnservedWarning, match="needs a newer minervad"), client.job("sort") as job:
+            assert job.place is None
+
+
 def test_a_refusal_passes_between_processes() -> None:
     refusal = minerva.TooLate("the deadline has passed", "too-late", grpc.StatusCode.FAILED_PRECONDITION)
     copy = pickle.loads(pickle.dumps(refusal))

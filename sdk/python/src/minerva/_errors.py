@@ -119,9 +119,13 @@ class UnknownProcess(Refused):
     """There is no such process to bind a level to."""
 
 
-UNSERVED = (NotIdentified, UnknownTenant, UnknownDevice, NotSeenYet, NotAllowed)
-"""What says that the server has nothing to do with this program, or that its operator wants it so, and not that the program asked for
-something wrong."""
+class NotKnown(Refused):
+    """The server is older than this package, and does not know the request."""
+
+
+UNSERVED = (NotIdentified, UnknownTenant, UnknownDevice, NotSeenYet, NotAllowed, NotKnown)
+"""What says that the server has nothing to do with this program, does not know what it asks, or that its operator wants it so, and not that
+the program asked for something wrong."""
 
 _CLASSES: dict[str, type[Refused]] = {
     "not-identified": NotIdentified,
@@ -231,5 +235,5 @@ class Status:
         message = self.details or f"the server refused: {self.code.value[1]}"
         if self.code is grpc.StatusCode.UNIMPLEMENTED and not self.word:
             # Servers have sentences of their own for it, none of which says what to do.
-            message = "the server is too old for this request: it needs a newer minervad"
+            return NotKnown("the server is too old for this request: it needs a newer minervad", self.word, self.code)
         return _CLASSES.get(self.word, Refused)(message, self.word, self.code)
