@@ -33,6 +33,7 @@ impl Deferred {
         }
         for (id, is_left) in found {
             if !is_left {
+                self.find_directory_again(id);
                 self.settle(id);
             }
             self.look_at_size(id);

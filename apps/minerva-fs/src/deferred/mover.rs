@@ -167,7 +167,9 @@ impl<'a> Moves<'a> {
             match begin(deferred, order.file) {
                 Ok(job) => self.job = Some(job),
                 Err(obstacle) => {
-                    deferred.failed(order.file, &obstacle);
+                    if !deferred.find_directory_again(order.file) {
+                        deferred.failed(order.file, &obstacle);
+                    }
                     self.next();
                 }
             }

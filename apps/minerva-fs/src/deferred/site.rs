@@ -61,13 +61,20 @@ impl Site {
 
     /// Opens a directory that is known.
     pub(crate) fn open(path: &Path, expected: (u64, u64)) -> anyhow::Result<Self> {
+        let (site, found) = Self::open_any(path)?;
+        if found != expected {
+            bail!("{} is another directory than when it was asked for; is a disk not mounted?", path.display());
+        }
+        Ok(site)
+    }
+
+    /// Opens whatever directory is at a path, and says which that is.
+    pub(crate) fn open_any(path: &Path) -> anyhow::Result<(Self, (u64, u64))> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = openat(CWD, path, flags, Mode::empty())
             .with_context(|| format!("its directory {} cannot be opened", path.display()))?;
-        if identity(&fstat(&directory)?) != expected {
-            bail!("{} is another directory than when it was asked for; is a disk not mounted?", path.display());
-        }
-        Ok(Self { directory })
+        let found = identity(&fstat(&directory)?);
+        Ok((Self { directory }, found))
     }
 
     /// What is found under a name; `link` is the text of the link that is expected.

@@ -1,7 +1,7 @@
 //! Deferred files whose pool or log fails: what was written stays, and is moved or removed once that works again.
 
 use crate::deferred::{
-    PATIENCE, assert_tidy, defer, files, flush, is_link, migration, start, until, until_moved, write,
+    PATIENCE, assert_tidy, defer, files, flush, is_link, migration, start, until, until_moved, until_told, write,
 };
 use crate::pool_folder::PoolFolder;
 use minerva_api::cache::{Answer, Pool, Request, ask};
@@ -83,6 +83,26 @@ fn a_move_whose_end_fails_is_ended_later_and_not_begun_anew() {
     assert_eq!((fs::read(&path).unwrap(), is_link(&path)), (b"text".to_vec(), false));
     assert_tidy(&place, &target);
     assert!(service.terminate());
+}
+
+/// A disk may have another number after a reboot, and the log has the one of before.
+#[test]
+fn a_file_goes_to_its_directory_on_a_disk_that_has_another_number_by_now() {
+    let (place, target) = start();
+    let path = target.join("file");
+    let row = left_by_a_killed_service(&place, &path, "text");
+    let (device, inode) = row.directory_identity;
+    let asked_for = |directory_identity| log(&place).keep(&Deferral { directory_identity, ..row.clone() }).unwrap();
+    asked_for((device ^ 1, inode + 1));
+    let mut service = place.serve();
+    until_told(&place, "is another directory than when it was asked for");
+    service.kill();
+    assert!(is_link(&path));
+    asked_for((device ^ 1, inode));
+    let _service = place.serve();
+    until_moved(&place);
+    assert_eq!((fs::read(&path).unwrap(), is_link(&path)), (b"text".to_vec(), false));
+    assert_tidy(&place, &target);
 }
 
 #[test]
