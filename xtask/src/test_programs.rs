@@ -26,6 +26,9 @@ const NOT_SHARING: &[(&str, &str)] = &[
 ];
 /// By so much tests that need only a processor give way to the others, which measure disks.
 const NICE: &str = "10";
+/// What ends a program from a terminal ends tests too. nohup(1), and shells that start something in the background, have it ignored, and
+/// programs leave it so.
+const SIGNALS: &str = "--default-signal=HUP,INT,QUIT";
 
 /// One program of tests.
 pub(crate) struct TestProgram {
@@ -86,15 +89,17 @@ impl TestProgram {
         (self.folder.as_str(), self.name.as_str()) == (folder, name)
     }
 
-    /// As cargo would run it.
+    /// As cargo would run it from a terminal.
     pub(crate) fn command(&self) -> Command {
-        self.command_by(Command::new(&self.path))
+        let mut env = Command::new("env");
+        env.arg(SIGNALS).arg(&self.path);
+        self.command_by(env)
     }
 
     /// The same, giving way to others.
     pub(crate) fn nice_command(&self) -> Command {
         let mut nice = Command::new("nice");
-        nice.args(["-n", NICE]).arg(&self.path);
+        nice.args(["-n", NICE, "env", SIGNALS]).arg(&self.path);
         self.command_by(nice)
     }
 
@@ -111,6 +116,21 @@ pub(crate) mod tests {
     use crate::shell::root;
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
+    use std::process::Command;
+
+    #[test]
+    fn what_ends_a_program_from_a_terminal_ends_tests_also_where_it_is_ignored() {
+        let scratch = tempfile::tempdir().unwrap();
+        let program = program(scratch.path(), "xtask", "program", "grep SigIgn: /proc/self/status");
+        for command in [program.command(), program.nice_command()] {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "trap '' HUP INT QUIT; exec \"$@\"", "sh"]).arg(command.get_program());
+            shell.args(command.get_args());
+            let said = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+            let ignored = u64::from_str_radix(said.trim().rsplit('\t').next().unwrap(), 16).unwrap();
+            assert_eq!(ignored & 0b111, 0, "{said}");
+        }
+    }
 
     #[test]
     fn tests_that_share_nothing_are_there_under_their_names() {
