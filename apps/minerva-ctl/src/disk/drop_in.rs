@@ -12,34 +12,34 @@ const HEADER: &str = "# Written by `minerva-ctl disk`, which writes it anew with
 
 /// Keeps how a disk is served.
 pub(crate) fn keep(config: &Path, disk: &DiskSettings) -> anyhow::Result<()> {
-    let path = path_of(config, &disk.name);
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
-    }
-    let before = read(&path)?;
-    replace(&path, &text(disk))?;
-    match load_blk(config) {
-        Ok(read) => check_kept(disk, read.disks.get(&disk.name), &path, |_| true),
-        Err(error) => Err(refused(error.into(), &path, before)),
-    }
+    rewrite(config, disk, |_| Ok(text(disk)), |_| true)
 }
 
 /// Keeps what was changed of how a disk is served; all else stays as the files have it, also where it is served otherwise for now.
 pub(crate) fn keep_change(config: &Path, disk: &DiskSettings, change: &DiskChange) -> anyhow::Result<()> {
+    if !load_blk(config)?.disks.contains_key(&disk.name) {
+        bail!("of a disk that was added with --runtime nothing is kept");
+    }
+    let keys = keys_of(change);
+    rewrite(config, disk, |before| merged(before, disk, &keys), |key| keys.contains(&key))
+}
+
+/// Writes a disk's drop-in, made of what it was before, and looks whether the next start reads the keys that are meant so.
+fn rewrite(
+    config: &Path,
+    disk: &DiskSettings,
+    make: impl FnOnce(Option<&str>) -> anyhow::Result<String>,
+    is_meant: impl Fn(&str) -> bool,
+) -> anyhow::Result<()> {
     let path = path_of(config, &disk.name);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
     }
     let before = read(&path)?;
-    let keys = keys_of(change);
-    replace(&path, &merged(before.as_deref(), disk, &keys).with_context(|| format!("{} is damaged", path.display()))?)?;
+    replace(&path, &make(before.as_deref()).with_context(|| format!("{} is damaged", path.display()))?)?;
     match load_blk(config) {
-        Ok(read) => check_kept(disk, read.disks.get(&disk.name), &path, |key| keys.contains(&key)),
-        Err(error) => {
-            let is_new = before.is_none();
-            let error = refused(error.into(), &path, before);
-            Err(if is_new { error.context("of a disk that was added with --runtime nothing is kept") } else { error })
-        }
+        Ok(read) => check_kept(disk, read.disks.get(&disk.name), &path, is_meant),
+        Err(error) => Err(refused(error.into(), &path, before)),
     }
 }
 

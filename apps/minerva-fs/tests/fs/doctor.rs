@@ -5,6 +5,7 @@ use crate::pool_folder::PoolFolder;
 use minerva_api::cache::Pool;
 use rustix::fs::{CWD, Timespec, Timestamps};
 use std::fs;
+use std::path::PathBuf;
 
 /// Of each thing that was looked at, what was found.
 fn findings(place: &PoolFolder) -> Vec<(String, String)> {
@@ -22,15 +23,21 @@ fn of<'a>(findings: &'a [(String, String)], what: &str) -> Vec<&'a str> {
     findings.iter().filter(|finding| finding.0 == what).map(|finding| finding.1.as_str()).collect()
 }
 
+/// A file that does not move, as it has two names in the pool: its place, and where it lies.
+fn waiting_file(place: &PoolFolder) -> (PathBuf, PathBuf) {
+    let target = place.folder.path().join("waits");
+    let data = defer(place, &target, Pool::Stable).unwrap().1;
+    fs::write(&data, "text").unwrap();
+    fs::hard_link(&data, place.stable().join("second")).unwrap();
+    until_told(place, "it has 2 names in the pool");
+    (target, data)
+}
+
 #[test]
 fn waiting_files_orphans_and_how_quota_is_kept_are_told_with_and_without_a_service() {
     let place = PoolFolder::new("");
     let mut service = place.serve();
-    let target = place.folder.path().join("waits");
-    let data = defer(&place, &target, Pool::Stable).unwrap().1;
-    fs::write(&data, "text").unwrap();
-    fs::hard_link(&data, place.stable().join("second")).unwrap();
-    until_told(&place, "it has 2 names in the pool");
+    let (target, _) = waiting_file(&place);
     let found = findings(&place);
     assert!(of(&found, "quota")[0].contains("; a walk finds the same"), "{found:?}");
     assert!(of(&found, "service")[0].contains("1 tenants are served"), "{found:?}");
@@ -93,11 +100,7 @@ fn files_of_what_may_have_been_a_virtual_machine_are_not_called_nobodys() {
 fn files_of_a_tenant_that_the_file_no_longer_names_are_told_with_its_name_and_never_called_nobodys() {
     let place = PoolFolder::new("");
     let mut service = place.serve();
-    let target = place.folder.path().join("waits");
-    let data = defer(&place, &target, Pool::Stable).unwrap().1;
-    fs::write(&data, "text").unwrap();
-    fs::hard_link(&data, place.stable().join("second")).unwrap();
-    until_told(&place, "it has 2 names in the pool");
+    let (target, data) = waiting_file(&place);
     service.kill();
     place.write_tables("[tenants.other]");
     let judge = || {
