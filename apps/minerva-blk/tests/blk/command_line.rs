@@ -24,9 +24,7 @@ fn a_file_is_judged_beside_the_server_that_serves_what_it_names() {
     let place = ServerFolder::new();
     place.write("direct = false", "");
     let _serving = place.serve();
-    while std::os::unix::net::UnixStream::connect(place.socket()).is_err() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    place.until_listening();
     let output = place.run(&["--check"]);
     let said = text(&output.stdout);
     assert!(output.status.success(), "{said}{}", text(&output.stderr));

@@ -82,9 +82,7 @@ fn a_stock_guest_keeps_its_data_and_its_tags() {
     let name = program.file_name().unwrap().to_string_lossy().into_owned();
     let read_tagged = format!("{TAGGED}=/dev/vda {name} --exact guest::reads_with_every_tag --nocapture\n");
     let socket = place.socket();
-    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    place.until_listening();
     let guest = Guest::builder().memory_mib(768).cpus(2).with_binary(&program).vhost_user_disk(&socket);
     let has_ended = AtomicBool::new(false);
     let (output, serving) = std::thread::scope(|scope| {
@@ -132,6 +130,7 @@ echo "sum $(sha256sum < /tmp/data)"
 "#,
         levels.join(" ")
     );
+    place.until_listening();
     let guest = Guest::builder().architecture(Architecture::Arm64).vhost_user_disk(place.socket());
     let output = match guest.run(&script, TIMEOUT) {
         Ok(output) => output,

@@ -67,6 +67,15 @@ impl ServerFolder {
         self.runtime_dir().join("servers/blk")
     }
 
+    /// Waits until the server listens for the front end of its disk.
+    pub(crate) fn until_listening(&self) {
+        let begun = Instant::now();
+        while std::os::unix::net::UnixStream::connect(self.socket()).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "nobody listens at {}", self.socket().display());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         Command::new(program()).arg("--config").arg(self.config()).args(arguments).output().unwrap()
     }
