@@ -1,6 +1,7 @@
 //! The agent's socket: one agent a socket, and who is connected to it.
 
 use crate::arguments::ListeningAddress;
+use crate::users::{Place, Places};
 use anyhow::{Context, anyhow};
 use futures_util::Stream;
 use listenfd::ListenFd;
@@ -151,6 +152,13 @@ impl Attendances {
     }
 }
 
+/// Whoever the kernel says nothing of: nobody has this number (chown(2)).
+pub(crate) const UNKNOWN_USER: u32 = u32::MAX;
+/// More connections than a machine's programs have.
+const CONNECTIONS_MAX: usize = 2048;
+/// Descriptors that are kept from connections: for the way to the server, processes that are looked at, files.
+const DESCRIPTORS_KEPT: usize = 128;
+
 /// Who is at the other end, as the kernel says.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
@@ -163,6 +171,7 @@ pub(crate) struct Peer {
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: UnixStream,
+    _place: Place,
     _attendance: Attendance,
 }
 
@@ -199,22 +208,34 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Every connection, without an end.
+/// Places for as many connections as leave the agent descriptors of its own.
+fn places() -> Places {
+    let descriptors_max = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let descriptors_max = descriptors_max.and_then(|most| usize::try_from(most).ok()).unwrap_or(CONNECTIONS_MAX);
+    Places::new(descriptors_max.saturating_sub(DESCRIPTORS_KEPT).min(CONNECTIONS_MAX))
+}
+
+/// Every connection, without an end. One beyond what its user may have is closed, so that its program goes on without a server, as it would
+/// if there were no agent.
 pub(crate) fn connections(
     listening: &Listening,
     attendances: Attendances,
 ) -> impl Stream<Item = io::Result<Connection>> + '_ {
-    futures_util::stream::unfold((listening, attendances), |(listening, attendances)| async move {
+    let start = (listening, attendances, places());
+    futures_util::stream::unfold(start, |(listening, attendances, places)| async move {
         loop {
-            match listening.listener.accept().await {
-                Ok((stream, _)) => {
-                    let connection = Connection { stream, _attendance: attendances.enter() };
-                    return Some((Ok(connection), (listening, attendances)));
-                }
+            let stream = match listening.listener.accept().await {
+                Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not accepted, ignoring");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
                 }
+            };
+            let user = stream.peer_cred().map_or(UNKNOWN_USER, |credentials| credentials.uid());
+            if let Some(place) = places.take(user) {
+                let connection = Connection { stream, _place: place, _attendance: attendances.enter() };
+                return Some((Ok(connection), (listening, attendances, places)));
             }
         }
     })

@@ -17,6 +17,7 @@ mod resume;
 mod run;
 mod show;
 mod upstream;
+mod users;
 
 use arguments::{Arguments, Hidden};
 use clap::Parser;

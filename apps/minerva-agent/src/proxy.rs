@@ -4,20 +4,19 @@
 
 use crate::kept::Record;
 use crate::level::{self, Calls, ProcessLevel};
-use crate::listening::{Attendances, Peer};
+use crate::listening::{Attendances, Peer, UNKNOWN_USER};
 use crate::message::{Unread, carried};
 use crate::own_disk;
 use crate::resume::{self, Kind};
 use crate::upstream::{Carried, Upstream};
+use crate::users::{Place, Places};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use minerva_api::v1::participation_server::SERVICE_NAME;
 use minerva_api::v1::{CoordinateRequest, HoldDebtRequest};
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::body::Body;
@@ -64,7 +63,7 @@ pub(crate) struct Proxy {
     upstream: Upstream,
     process_level: ProcessLevel,
     attendances: Attendances,
-    streams: Arc<Semaphore>,
+    streams: Places,
 }
 
 impl Proxy {
@@ -77,8 +76,7 @@ impl Proxy {
         if let Err(error) = recalled {
             tracing::warn!("the level of the agent before this one is lost, ignoring: {error:#}");
         }
-        let streams = Arc::new(Semaphore::new(STREAMS_MAX));
-        Self { upstream, process_level, attendances, streams }
+        Self { upstream, process_level, attendances, streams: Places::new(STREAMS_MAX) }
     }
 
     async fn carry(self, request: http::Request<Body>) -> http::Response<Body> {
@@ -111,7 +109,7 @@ impl Proxy {
     }
 
     async fn set_level(&self, path: &PathAndQuery, request: Request<Bytes>) -> Result<Response<Bytes>, Status> {
-        let peer = request.extensions().get::<Option<Peer>>().cloned().flatten();
+        let peer = peer_of(&request);
         let call = message(path, request);
         let Some((asked, number)) = level::process_of(&call) else {
             let answer = self
@@ -132,15 +130,15 @@ impl Proxy {
         kind: Kind,
         request: Request<Bytes>,
     ) -> Result<Response<impl tokio_stream::Stream<Item = Result<Bytes, Status>> + use<>>, Status> {
-        let permit = self.permit()?;
+        let place = self.place(&request)?;
         let mut call = message(path, request);
         if kind == Kind::Wait {
             call.message = own_disk::told::<CoordinateRequest>(call.message);
         }
         let answers = resume::open(self.upstream.clone(), call, kind);
-        // The permit lives in the stream, and goes with it.
+        // The place lives in the stream, and goes with it.
         let answers = ReceiverStream::new(answers).map(move |answer| {
-            let _held = &permit;
+            let _held = &place;
             answer
         });
         Ok(Response::new(answers))
@@ -152,7 +150,7 @@ impl Proxy {
         is_debt: bool,
         request: Request<Bytes>,
     ) -> Result<Response<impl tokio_stream::Stream<Item = Result<Bytes, Status>> + use<>>, Status> {
-        let permit = self.permit()?;
+        let place = self.place(&request)?;
         let mut call = message(path, request);
         if is_debt {
             call.message = own_disk::told::<HoldDebtRequest>(call.message);
@@ -160,7 +158,7 @@ impl Proxy {
         let answers = self.upstream.stream(&call).await.map_err(|status| self.upstream.broken_off(&status))?;
         let upstream = self.upstream.clone();
         let answers = answers.map(move |answer| {
-            let _held = &permit;
+            let _held = &place;
             answer.map_err(|status| upstream.broken_off(&status))
         });
         Ok(Response::new(answers))
@@ -185,14 +183,23 @@ impl Proxy {
         }
     }
 
-    fn permit(&self) -> Result<OwnedSemaphorePermit, Status> {
-        Arc::clone(&self.streams).try_acquire_owned().map_err(|_| {
-            let message = format!("{STREAMS_MAX} holds and waits are open through this agent. End some first.");
+    /// A stream for whoever asks.
+    fn place(&self, request: &Request<Bytes>) -> Result<Place, Status> {
+        self.streams.take(peer_of(request).map_or(UNKNOWN_USER, |peer| peer.user)).ok_or_else(|| {
+            let message = format!(
+                "{STREAMS_MAX} holds and waits can be open through this agent, {} of them of one user. End some first.",
+                STREAMS_MAX / 4 * 3
+            );
             let mut status = Status::resource_exhausted(message);
             status.metadata_mut().insert("minerva-refusal", MetadataValue::from_static("too-many-streams"));
             status
         })
     }
+}
+
+/// Who asks, as the kernel says.
+fn peer_of(request: &Request<Bytes>) -> Option<Peer> {
+    request.extensions().get::<Option<Peer>>().cloned().flatten()
 }
 
 /// What is sent on of a request.

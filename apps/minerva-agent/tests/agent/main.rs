@@ -10,8 +10,9 @@ use bed::{Bed, until, until_async};
 use minerva_api::v1;
 use minerva_api::v1::set_level_request::Lifetime;
 use minerva_client::{Begun, Level, Operation};
-use std::io::{Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -47,6 +48,33 @@ async fn calls_answers_and_refusals_are_carried_as_they_are() {
     client.cancel(v1::CancelRequest::default()).await.expect("an answer");
     let reports = tokio_stream::iter([v1::ReportRequest::default(), v1::ReportRequest::default()]);
     assert_eq!(client.report(reports).await.expect("an answer").into_inner().reports, 2);
+}
+
+/// Of 160 descriptors the agent leaves 32 to connections, of which one user may have 24.
+#[tokio::test]
+async fn no_user_takes_all_connections() {
+    let bed = Bed::new();
+    let _server = bed.serve();
+    let mut limited = Command::new("prlimit");
+    let agent = bed.command(Path::new(env!("CARGO_BIN_EXE_minerva-agent")), &[]);
+    limited.arg("--nofile=160").arg(agent.get_program()).args(agent.get_args());
+    let _agent = bed.listening(limited);
+    let crowd: Vec<_> = (0..64).map(|_| UnixStream::connect(bed.socket()).expect("connected")).collect();
+    let is_closed = |stream: &UnixStream| {
+        stream.set_nonblocking(true).expect("a socket");
+        matches!((&mut &*stream).read(&mut [0]), Ok(0))
+    };
+    until("those beyond are closed", || crowd.iter().filter(|stream| is_closed(stream)).count() >= 40);
+    // That which found out whether the agent listens may still count.
+    let stayed = crowd.iter().filter(|stream| !is_closed(stream)).count();
+    assert!((23..=24).contains(&stayed), "{stayed} stayed");
+    drop(crowd);
+    // The agent sees their end in its own time.
+    until("there is room for all again", || {
+        let again: Vec<_> = (0..24).map(|_| UnixStream::connect(bed.socket()).expect("connected")).collect();
+        std::thread::sleep(Duration::from_millis(20));
+        !again.iter().any(is_closed)
+    });
 }
 
 #[tokio::test]
