@@ -16,17 +16,20 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// The promise says nothing of an interval that is no longer than the delay, and little of one that is not much longer.
-    /// Judged are intervals of at least twice the delay, in whole seconds, of which it promises half the rate or more.
-    pub fn interval_s(&self) -> u64 {
-        self.delay.0.saturating_mul(2).div_ceil(Nanos::SECOND.0).max(1)
+    /// The promise says nothing of an interval that is no longer than the delay and a request, and little of one that is not much longer.
+    /// Judged are intervals of at least twice the delay, in whole seconds, of which it promises a quarter of the rate or more where requests
+    /// have at most `request_bytes_max`.
+    pub fn interval_s(&self, request_bytes_max: u32) -> u64 {
+        let silent_s = self.delay.as_secs_f64() + f64::from(request_bytes_max) / self.bytes_per_second.max(1.0);
+        let quarter_s = (silent_s * 4.0 / 3.0).ceil() as u64;
+        self.delay.0.saturating_mul(2).div_ceil(Nanos::SECOND.0).max(quarter_s).max(1)
     }
 }
 
 /// How a promise fared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReportedPromise {
-    /// Seconds of one judged interval: [`Promise::interval_s`].
+    /// Seconds of one judged interval: [`Promise::interval_s`], by the largest request.
     pub interval_s: u64,
     /// Seconds of the judged intervals, in which the process asked all the time. The first second of a run is not judged.
     pub seconds: u64,
@@ -71,7 +74,7 @@ impl Watch {
             outstanding: 0,
             request_bytes_max: 0,
             idle_since: Nanos::ZERO,
-            reported: ReportedPromise { interval_s: promise.interval_s(), ..ReportedPromise::default() },
+            reported: ReportedPromise { interval_s: promise.interval_s(0), ..ReportedPromise::default() },
         }
     }
 
@@ -83,7 +86,7 @@ impl Watch {
             self.interval_s += 1;
             // The first second is the scheduler's to learn in.
             let asked_all_the_time = self.second > 0 && self.second_idle <= IDLE_MAX;
-            let complete = self.interval_s == self.reported.interval_s;
+            let complete = self.interval_s >= self.reported.interval_s;
             if asked_all_the_time && complete {
                 let missed = (self.interval_bytes as f64) < self.floor_bytes();
                 self.reported.seconds += self.interval_s;
@@ -98,7 +101,7 @@ impl Watch {
 
     /// What the promise makes of an interval.
     fn floor_bytes(&self) -> f64 {
-        let seconds = self.reported.interval_s as f64 - self.promise.delay.as_secs_f64();
+        let seconds = self.interval_s as f64 - self.promise.delay.as_secs_f64();
         self.promise.bytes_per_second * seconds - f64::from(self.request_bytes_max)
     }
 
@@ -114,7 +117,10 @@ impl Watch {
         self.advance(now);
         self.note_idle(now);
         self.outstanding += 1;
-        self.request_bytes_max = self.request_bytes_max.max(bytes);
+        if bytes > self.request_bytes_max {
+            self.request_bytes_max = bytes;
+            self.reported.interval_s = self.promise.interval_s(bytes);
+        }
         let earned = self.promise.bytes_per_second * now.since(self.refilled).as_secs_f64();
         self.tokens_bytes = (self.tokens_bytes + earned).min(self.promise.burst_bytes.max(f64::from(bytes)));
         self.refilled = now;
@@ -191,6 +197,12 @@ mod tests {
         // Four seconds promise two seconds' worth, 2 MB: eight requests a second are enough, six are not.
         assert_eq!((judged(8).interval_s, judged(8).seconds, judged(8).seconds_missed), (4, 40, 0));
         assert_eq!(judged(6).seconds_missed, 40);
+        // A request that is longer than the rate makes in a second is judged over more of them.
+        let mut large =
+            Watch::new(Promise { bytes_per_second: 50_000.0, burst_bytes: 65_536.0, delay: Nanos::from_millis(100) });
+        let within = large.issued(Nanos::ZERO, BLOCK);
+        let starved = large.reported(Nanos::from_secs(8), u64::from(within));
+        assert_eq!((starved.interval_s, starved.seconds, starved.seconds_missed), (2, 6, 6));
         let mut short = watch(delay);
         serve(&mut short, 4, 1);
         assert_eq!(short.reported(Nanos::from_secs(4), 0).seconds, 0, "no whole interval after the first second");

@@ -64,6 +64,20 @@ fn a_trace_is_not_written_over_itself() {
     .assert_eq(&nowhere.refusal());
 }
 
+/// To `/dev/null` as root, too.
+#[test]
+fn a_pipe_is_not_replaced_by_a_trace() {
+    let directory = place(&[("t.csv", lines(9).as_bytes())]);
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let refused = sim(directory.path(), &["trace", "convert", "t.csv", "pipe"]);
+    expect![[r#"
+        minerva-sim: cannot write the trace pipe: it is no file, and the native form is written beside it and put in its place
+    "#]]
+    .assert_eq(&refused.refusal());
+    assert!(!pipe.metadata().unwrap().is_file());
+}
+
 /// Whoever gives an option takes it to act.
 #[test]
 fn options_that_would_change_nothing() {

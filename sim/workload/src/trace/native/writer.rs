@@ -12,7 +12,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,19 +41,26 @@ pub struct NativeWriter {
 }
 
 impl NativeWriter {
-    /// Begins the file at `path`; one that is there is replaced at the end.
+    /// Begins the file at `path`; one that is there is replaced at the end, or that to which a link there leads. Anything else that is there
+    /// is an error: a device, pipe or directory cannot be replaced by a file.
     pub fn create(path: &Path) -> Result<Self, TraceError> {
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
         let failed =
             |source: Box<dyn std::error::Error + Send + Sync>| TraceError::Write { path: path.to_owned(), source };
-        let file = File::create(&partial).map_err(|error| failed(error.into()))?;
+        let place = match path.metadata() {
+            Ok(found) if !found.is_file() => {
+                return Err(failed(
+                    "it is no file, and the native form is written beside it and put in its place".into(),
+                ));
+            }
+            Ok(_) => path.canonicalize().map_err(|error| failed(error.into()))?,
+            Err(_) => path.to_owned(),
+        };
+        let (partial, file) = create_beside(&place).map_err(|error| failed(error.into()))?;
         let writer = open(file).map_err(|error| {
             let _ = std::fs::remove_file(&partial);
             failed(error.into())
         })?;
-        Ok(Self { path: path.to_owned(), partial, writer: Some(writer), rows: Rows::default(), records: 0 })
+        Ok(Self { path: place, partial, writer: Some(writer), rows: Rows::default(), records: 0 })
     }
 
     /// Appends one request.
@@ -102,6 +109,20 @@ impl NativeWriter {
 
     fn failed(&self, source: Box<dyn std::error::Error + Send + Sync>) -> TraceError {
         TraceError::Write { path: self.path.clone(), source }
+    }
+}
+
+/// A new file beside another: one that is there under such a name is somebody's.
+fn create_beside(place: &Path) -> io::Result<(PathBuf, File)> {
+    let mut number = 0_u32;
+    loop {
+        let mut partial = place.as_os_str().to_owned();
+        partial.push(if number == 0 { ".partial".to_owned() } else { format!(".partial{number}") });
+        let partial = PathBuf::from(partial);
+        match File::create_new(&partial) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            created => return created.map(|file| (partial, file)),
+        }
     }
 }
 

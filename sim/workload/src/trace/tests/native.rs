@@ -57,6 +57,21 @@ proptest! {
 }
 
 #[test]
+fn what_stands_beside_stays_and_a_link_leads_to_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("t.parquet"), "an earlier one").unwrap();
+    std::fs::write(at("t.parquet.partial"), "somebody's").unwrap();
+    std::os::unix::fs::symlink("t.parquet", at("link")).unwrap();
+    write(&at("link"), &[record(0, Kind::Read, 0, 4096)], &[]);
+    assert!(at("link").is_symlink());
+    assert_eq!(TraceReader::open(&at("t.parquet"), ReadOptions::default()).unwrap().count(), 1);
+    drop(NativeWriter::create(&at("t.parquet")).unwrap());
+    assert_eq!(std::fs::read_to_string(at("t.parquet.partial")).unwrap(), "somebody's");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
+}
+
+#[test]
 fn many_rows_go_through_several_batches() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t.parquet");
