@@ -38,6 +38,8 @@ pub struct Bursts {
     pub requests_per_s: f64,
     /// The part of the pauses in which background work ran, of a reader without any that of the whole window; 0 without work.
     pub used: f64,
+    /// The part of the bursts in which it ran beside the reader, of one that pauses.
+    pub beside: f64,
     /// The work was over before the window was: only pauses up to that one count.
     pub is_over: bool,
 }
@@ -166,35 +168,49 @@ impl Stage<'_> {
 
     fn window(&self, spans: &[(u64, u64)], has_work: bool) -> Result<Bursts> {
         let mut bursts = Vec::new();
-        let (mut busy_ms, mut paused_ms, mut requests, mut is_over) = (0, 0, 0.0, false);
-        let before = if has_work { self.tool.status()?.0 } else { 0.0 };
+        let (mut busy_ms, mut requests, mut is_over) = (0, 0.0, false);
+        // For how long the work ran until the first burst, and until the end of each burst and each pause.
+        let (mut ran, mut counted) = (Vec::new(), Vec::new());
+        let told = || if has_work { self.tool.status() } else { Ok((0.0, false)) };
         for (number, (burst_ms, pause_ms)) in (1..).zip(spans) {
-            // What was over before a pause could use nothing of it.
-            is_over = is_over || (has_work && self.tool.status()?.1);
-            paused_ms += if is_over { 0 } else { *pause_ms };
             let mut worker = self.worker(number)?;
             worker.start()?;
-            self.wait(Nanos::from_millis(*burst_ms))?;
+            ran.push(self.told_within(*burst_ms, told)?.0);
             let window = end(worker)?;
             requests += window.mb_per_s * 1e6 * (*burst_ms as f64 / 1e3) / f64::from(BLOCK_BYTES);
             bursts.push(window);
             busy_ms += burst_ms;
-            self.wait(Nanos::from_millis(*pause_ms))?;
+            let (until_pause, was_over) = self.told_within(*pause_ms, told)?;
+            ran.push(until_pause);
+            // What was over before a pause could use nothing of it.
+            is_over = is_over || was_over;
+            counted.push((*burst_ms as f64 / 1e3, if is_over { 0.0 } else { *pause_ms as f64 / 1e3 }));
         }
         // What ran in the last slice is told after it.
-        let ran = if has_work {
+        if has_work {
             let mut worker = self.worker(0)?;
             worker.start()?;
             self.wait(SETTLE)?;
             end(worker)?;
-            self.tool.status()?.0 - before
-        } else {
-            0.0
+        }
+        ran.push(told()?.0);
+        let busy_s = busy_ms as f64 / 1e3;
+        let has_pauses = spans.iter().any(|(_, pause_ms)| *pause_ms > 0);
+        let (used, beside) = match (has_pauses, ran.first(), ran.last()) {
+            (true, ..) => parts(&ran, &counted),
+            (false, Some(first), Some(last)) => ((last - first) / busy_s.max(1e-3), 0.0),
+            (false, ..) => (0.0, 0.0),
         };
-        let seconds = |ms: u64| ms as f64 / 1e3;
-        let could_run = if spans.iter().any(|(_, pause_ms)| *pause_ms > 0) { paused_ms } else { busy_ms };
-        let used = ran / seconds(could_run.max(1));
-        Ok(Bursts { bursts, requests_per_s: requests / seconds(busy_ms), used, is_over })
+        Ok(Bursts { bursts, requests_per_s: requests / busy_s, used, beside, is_over })
+    }
+
+    /// Waits, and asks `told` a slice after the begin: it tells then what ran until the begin.
+    fn told_within(&self, span_ms: u64, told: impl Fn() -> Result<(f64, bool)>) -> Result<(f64, bool)> {
+        let end = boottime() + Nanos::from_millis(span_ms);
+        self.wait(Nanos::from_millis(SLICE_MS.min(span_ms)))?;
+        let answer = told()?;
+        wait_until(end, self.interrupted)?;
+        Ok(answer)
     }
 
     fn worker(&self, seed: u64) -> Result<Worker> {
@@ -222,6 +238,18 @@ impl Stage<'_> {
     fn wait(&self, span: Nanos) -> Result<Nanos> {
         wait_until(boottime() + span, self.interrupted)
     }
+}
+
+/// The parts of the pauses and of the bursts in which work ran. `ran` is for how long it had run at the begin of each burst and of each pause in
+/// turn, and at the end; `spans` how long each burst and pause after it were, in the same unit. What a pause cannot hold is told late of a burst,
+/// and counts as nobody's.
+fn parts(ran: &[f64], spans: &[(f64, f64)]) -> (f64, f64) {
+    let part = |of: &dyn Fn(&(f64, f64)) -> f64, first: usize| {
+        let ran_in =
+            ran[first..].windows(2).step_by(2).zip(spans).map(|(ran, span)| (ran[1] - ran[0]).clamp(0.0, of(span)));
+        ran_in.sum::<f64>() / spans.iter().map(of).sum::<f64>().max(1e-3)
+    };
+    (part(&|(_, pause)| *pause, 1), part(&|(burst, _)| *burst, 0))
 }
 
 /// Makes what the work works on, where that is made anew for each window, and says how the work is added.
@@ -282,5 +310,22 @@ impl Tool<'_> {
         }
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Err(LabError::BadPlan(format!("{} {} failed: {said}", tool.display(), arguments.join(" "))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn what_ran_in_bursts_is_no_use_of_pauses() {
+        let spans = [(4.0, 2.0), (3.0, 6.0)];
+        // Half of the first pause, five sixths of the second.
+        assert_eq!(parts(&[0.0, 0.0, 1.0, 1.0, 6.0], &spans), (0.75, 0.0));
+        // In bursts only.
+        let (used, beside) = parts(&[0.0, 4.0, 4.0, 7.0, 7.0], &spans);
+        assert_eq!((used, beside), (0.0, 1.0));
+        // More than a pause holds was told late.
+        assert_eq!(parts(&[0.0, 0.0, 3.0, 3.0, 9.0], &spans), (1.0, 0.0));
     }
 }

@@ -48,6 +48,8 @@ fn find_hierarchy() -> Option<Hierarchy> {
 pub struct CgroupParent {
     hierarchy: Hierarchy,
     path: PathBuf,
+    /// The root's groups had no io controller before.
+    gave_io: bool,
 }
 
 impl CgroupParent {
@@ -62,12 +64,9 @@ impl CgroupParent {
         })?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = hierarchy.root.join(format!("{prefix}-{}-{number}", std::process::id()));
-        if hierarchy.version == CgroupVersion::V2 {
-            let control = hierarchy.root.join("cgroup.subtree_control");
-            fs::write(&control, "+io").at("enable the io controller in", &control)?;
-        }
+        let gave_io = hierarchy.version == CgroupVersion::V2 && give_io(&hierarchy.root)?;
         fs::create_dir(&path).at("create the cgroup", &path)?;
-        let parent = Self { hierarchy, path };
+        let parent = Self { hierarchy, path, gave_io };
         if parent.hierarchy.version == CgroupVersion::V2 {
             let control = parent.path.join("cgroup.subtree_control");
             fs::write(&control, "+io").at("enable the io controller in", &control)?;
@@ -159,7 +158,22 @@ impl Drop for CgroupParent {
     fn drop(&mut self) {
         // A group that cannot be removed now is swept by the next run.
         let _ = remove_tree(&self.path);
+        if self.gave_io {
+            // Refused while others, such as a parent that was made later, need it.
+            let _ = fs::write(self.hierarchy.root.join("cgroup.subtree_control"), "-io");
+        }
     }
+}
+
+/// Gives the groups below `root` the io controller; true if they had none.
+fn give_io(root: &Path) -> Result<bool> {
+    let control = root.join("cgroup.subtree_control");
+    let given = fs::read_to_string(&control).at("read", &control)?;
+    if given.split_whitespace().any(|controller| controller == "io") {
+        return Ok(false);
+    }
+    fs::write(&control, "+io").at("enable the io controller in", &control)?;
+    Ok(true)
 }
 
 /// One tenant's group. Dropping it kills what runs in it and removes it.

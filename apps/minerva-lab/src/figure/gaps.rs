@@ -162,11 +162,12 @@ fn used(disk: &str, result: &GapsResult) -> Line {
         goal: format!("at least {USED_PERCENT_MIN}"),
         met: is_enough(result) && part >= USED_PERCENT_MIN,
         detail: format!(
-            "{disk}, {} ({} pairs, {}; in {} of them the work was over before the window)",
+            "{disk}, {} ({} pairs, {}; in {} of them the work was over before the window); beside the reader it ran in {:.0} % of the bursts",
             result.words,
             parts.len(),
             spread(&parts),
             over(result),
+            median(result.pairs.iter().map(|[with, _]| with.beside * 100.0)),
         ),
     }
 }

@@ -118,7 +118,7 @@ fn kill_once(
 ) -> Result<Vec<String>> {
     let store = DaemonConfig::store(bed.directory.path());
     let rows = || if store.exists() { read_store(&store) } else { Ok(StoreRows::default()) };
-    let before = live_and_die(plan, bed, life, rows, result)?;
+    let (before, was_ready) = live_and_die(plan, bed, life, rows, result)?;
     let mut wrong = restore_and_compare(plan, bed, referee, result)?;
     match (before, rows()) {
         (Ok(before), Ok(after)) => {
@@ -126,21 +126,22 @@ fn kill_once(
             wrong.extend(lost_rows(&before, &after));
         }
         // A kill may come before the first daemon has made the tables.
-        (Err(_), Ok(_)) => {}
+        (Err(_), Ok(_)) if !was_ready => {}
+        (Err(error), _) => wrong.push(format!("the store could not be read before the kill: {error}")),
         (_, Err(error)) => wrong.push(format!("the store cannot be read: {error}")),
     }
     wrong.extend(clean_run(plan, bed)?);
     Ok(wrong)
 }
 
-/// Runs a daemon for `life` and kills it; the answer is what `rows` said just before.
+/// Runs a daemon for `life` and kills it; the answer is what `rows` said just before, and whether the daemon was ready by then.
 fn live_and_die<T>(
     plan: &KillPlan,
     bed: &Bed,
     life: Duration,
     rows: impl Fn() -> T,
     result: &mut KillResult,
-) -> Result<T> {
+) -> Result<(T, bool)> {
     let mut daemon = Daemon::launch(&plan.daemon, bed.directory.path())?;
     let begin = Instant::now();
     let mut ready = false;
@@ -152,7 +153,7 @@ fn live_and_die<T>(
     let before = rows();
     daemon.kill()?;
     result.during_start += u32::from(!ready);
-    Ok(before)
+    Ok((before, ready))
 }
 
 /// Restores, with the load standing still, and says what differs from before the daemon.

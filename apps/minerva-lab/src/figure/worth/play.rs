@@ -194,6 +194,14 @@ pub(crate) fn tell(stage: &Stage<'_>, which: Which<'_>, arm: Arm, run: &RunResul
 mod tests {
     use super::{Arm, Book, Folder, Which};
 
+    impl Book {
+        /// In which nothing was played.
+        pub(crate) fn empty() -> Self {
+            let folder = Folder::Temporary(tempfile::tempdir().expect("a folder"));
+            Self { folder, scale: 1.0, played: Vec::new(), left: 0, daemon: "minervad".into(), seed: 1 }
+        }
+    }
+
     #[test]
     fn what_each_has_alone_is_kept_for_all_arms_of_its_pair() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -18,6 +18,8 @@ pub(super) const PAPER: &str = "reaction alone cannot tell VM 2 from VM 3 at fir
 const TENANTS: usize = 4;
 /// What may be lost on work like which none was seen before, in percent.
 const UNSEEN_LOSS_MOST: f64 = 3.0;
+/// A part of what an oracle gains is told where it gains at least so much in every pair, as a part of what the short take with equal weights.
+const ORACLE_GAIN_MIN: f64 = 0.05;
 
 /// Plays what is not there yet.
 pub(super) fn play(book: &mut Book, arguments: &RunsArguments, stage: &Stage<'_>) -> anyhow::Result<()> {
@@ -128,17 +130,20 @@ fn seen(book: &Book, profile: &str, like: Like) -> Vec<Line> {
     lines
 }
 
-/// How much of what knowing the sizes gains the short ones is gained, in percent.
+/// How much of what knowing the sizes gains the short ones is gained, pair by pair, in percent. Where knowing them gains next to nothing
+/// there is nothing to have a part of, and nothing is said.
 fn part_of_oracle(book: &Book, profile: &str, like: Like) -> Option<Spread> {
-    let gain = |arm| {
-        let short = |values: &[f64]| mean(&values[..2]);
-        compare(book, profile, like, [arm, Arm::Equal], |[ours, equal]| {
-            1.0 - short(&ours.values) / short(&equal.values)
-        })
+    let gain = |arm, which| {
+        let short = |arm| Some(mean(&book.find(which, arm)?.values[..2]));
+        Some(1.0 - short(arm)? / short(Arm::Equal)?)
     };
-    let (ours, oracle) = (gain(Arm::Forecasts)?, gain(Arm::Oracle)?);
-    let part = 100.0 * ours.median / oracle.median.max(1e-9);
-    Some(Spread { median: part, least: part, most: part, count: ours.count.min(oracle.count) })
+    let of = |pair: u64| {
+        let which = Which { scene: SCENE, profile, like: like.word(), pair };
+        Some([gain(Arm::Forecasts, which)?, gain(Arm::Oracle, which)?])
+    };
+    let gains: Vec<[f64; 2]> = book.all_pairs().into_iter().filter_map(of).collect();
+    let can_gain = gains.iter().all(|[_, oracle]| *oracle >= ORACLE_GAIN_MIN);
+    spread(gains.iter().filter(|_| can_gain).map(|[ours, oracle]| 100.0 * ours / oracle))
 }
 
 fn unseen(book: &Book, profile: &str) -> Vec<Line> {
@@ -177,5 +182,34 @@ pub(super) fn bars(book: &Book, profile: &str) -> Bars {
         title: format!("Four tenants start together, after sessions of the same names ({profile})"),
         unit: "mean completion, % of equal weights",
         rows: Arm::ALL.into_iter().filter_map(of).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::play::{Book, Played};
+    use super::{Arm, Like, SCENE, part_of_oracle};
+
+    #[test]
+    fn of_an_oracle_that_gains_nothing_no_part_is_had() {
+        let part = |oracle: f64, ours: f64| {
+            let mut book = Book::empty();
+            for (arm, seconds) in [(Arm::Equal, 100.0), (Arm::Oracle, oracle), (Arm::Forecasts, ours)] {
+                book.played.push(Played {
+                    scene: SCENE.to_owned(),
+                    profile: "a".to_owned(),
+                    like: Like::Named.word().to_owned(),
+                    scale: 1.0,
+                    pair: 1,
+                    arm: arm.name().to_owned(),
+                    values: vec![seconds; 4],
+                    disk_mb_per_s: 1.0,
+                });
+            }
+            part_of_oracle(&book, "a", Like::Named).map(|spread| spread.median.round())
+        };
+        assert_eq!(part(50.0, 60.0), Some(80.0));
+        assert_eq!(part(102.0, 99.0), None);
+        assert_eq!(part(96.0, 90.0), None);
     }
 }
