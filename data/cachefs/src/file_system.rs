@@ -96,13 +96,6 @@ pub struct Opened {
     pub kernel_writes: bool,
 }
 
-/// What `release` leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Released {
-    /// The node that it was.
-    pub node: u64,
-}
-
 /// Where a write comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOrigin {
@@ -183,7 +176,7 @@ pub trait FileSystem: Send + Sync + 'static {
     /// A descriptor of it was closed; there may be more of the same handle.
     fn flush(&self, handle: u64) -> Result<()>;
     /// Nobody has it any more.
-    fn release(&self, handle: u64) -> Result<Released>;
+    fn release(&self, handle: u64) -> Result<()>;
     /// Makes it durable; `data_only` without what only `stat` shows.
     fn sync(&self, handle: u64, data_only: bool) -> Result<()>;
     /// Makes the names of a directory durable.

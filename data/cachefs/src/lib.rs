@@ -47,8 +47,7 @@ pub use census::{Census, take_census, take_census_up_to};
 pub use descriptors::Descriptors;
 pub use disk_queue::{DiskFlow, DiskQueue, QueueFigures};
 pub use file_system::{
-    Attributes, Caller, Changes, DirectoryEntry, FileSystem, Moment, NewTime, Opened, Released, Result, Space,
-    WriteOrigin,
+    Attributes, Caller, Changes, DirectoryEntry, FileSystem, Moment, NewTime, Opened, Result, Space, WriteOrigin,
 };
 pub use fuse::{Forgetting, MountOptions, Mounted, mount};
 pub use project::{ProjectUsage, change_project, count_without_project, project_of, project_usage};

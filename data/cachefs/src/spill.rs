@@ -6,7 +6,7 @@
 
 use crate::account::Account;
 use crate::census::{Census, names};
-use crate::disk_room::room_on_disk;
+use crate::disk_room::{left_on_disk, room_on_disk};
 use crate::file_system::Result;
 use crate::node::charge;
 use crate::reopen::for_both_or_to_read;
@@ -78,6 +78,12 @@ impl SpillArea {
 
     pub(crate) fn set_reserve(&self, bytes: u64) {
         self.reserve_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of the longest file that there is room for.
+    pub(crate) fn room(&self) -> u64 {
+        let on_disk = left_on_disk(&self.directory, self.reserve_bytes.load(Ordering::Relaxed)).unwrap_or(u64::MAX);
+        on_disk.min(self.account.bytes_left())
     }
 
     pub(crate) fn account(&self) -> &Account {

@@ -375,18 +375,16 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
     fn release(
         &self,
         _request: &Request,
-        _node: INodeNo,
+        node: INodeNo,
         handle: FileHandle,
         _flags: OpenFlags,
         _owner: Option<LockOwner>,
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        let released = self.inner.release(number(handle));
-        if let (Ok(released), true) = (&released, handle.0 & REGISTERED != 0) {
-            self.backings.unregister(released.node);
-        }
-        empty(released.map(drop), reply);
+        let close = || self.inner.release(number(handle));
+        let is_registered = handle.0 & REGISTERED != 0;
+        empty(if is_registered { self.backings.release(node.0, close) } else { close() }, reply);
     }
 
     fn fsync(&self, _request: &Request, _node: INodeNo, handle: FileHandle, data_only: bool, reply: ReplyEmpty) {

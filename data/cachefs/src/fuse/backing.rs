@@ -41,7 +41,7 @@ impl<I> Default for Backings<I> {
 }
 
 impl<I> Backings<I> {
-    /// Registers a node's file, or counts it once more. Each is to be taken back by [`Self::unregister`].
+    /// Registers a node's file, or counts it once more. Each is to be taken back by [`Self::release`].
     pub(super) fn register(
         &self,
         node: u64,
@@ -68,8 +68,14 @@ impl<I> Backings<I> {
         (id.map_or(Registered::Here, Registered::WithKernel), refusal)
     }
 
-    /// One who had it open closed it.
-    pub(super) fn unregister(&self, node: u64) {
+    /// One who had it open closed it, which `close` tells the file system. It is taken back before that: once the file system knows that nobody
+    /// has the file open, it may move the data, and who opens it then must not be given what the kernel called the file that is empty now.
+    pub(super) fn release<T>(&self, node: u64, close: impl FnOnce() -> T) -> T {
+        self.unregister(node);
+        close()
+    }
+
+    fn unregister(&self, node: u64) {
         let mut backings = self.lock();
         if let Some((_, count)) = backings.get_mut(&node) {
             *count -= 1;
@@ -109,6 +115,20 @@ mod tests {
         backings.unregister(7);
         assert_eq!(backings.register(7, || Ok(4)).0, Registered::WithKernel(Arc::new(4)));
         assert_eq!(backings.register(7, || Ok(5)).0, Registered::WithKernel(Arc::new(4)));
+    }
+
+    #[test]
+    fn who_opens_a_file_while_the_last_closes_it_has_it_registered_anew_and_others_keep_theirs() {
+        let backings = Backings::default();
+        let open = |id| backings.register(7, || Ok::<u32, io::Error>(id)).0;
+        assert_eq!(open(1), Registered::WithKernel(Arc::new(1)));
+        assert_eq!(open(2), Registered::WithKernel(Arc::new(1)));
+        // One of two closes it.
+        assert_eq!(backings.release(7, || open(3)), Registered::WithKernel(Arc::new(1)));
+        backings.release(7, || ());
+        // The last does: its data may lie elsewhere by now.
+        assert_eq!(backings.release(7, || open(4)), Registered::WithKernel(Arc::new(4)));
+        assert_eq!(open(5), Registered::WithKernel(Arc::new(4)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{Handle, Tree};
 use crate::account::Account;
 use crate::blocks::{fitting, missing, spanned};
 use crate::failures::Told;
-use crate::file_system::{Caller, Opened, Released, Result, WriteOrigin, syncs};
+use crate::file_system::{Caller, Opened, Result, WriteOrigin, syncs};
 use crate::node::{Node, NodeState, charge, has_advance};
 use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, fallocate, fchmod, fstat, openat};
 use rustix::io::{Errno, pwrite};
@@ -138,7 +138,7 @@ impl Tree {
         Ok((shown, opened?))
     }
 
-    pub(super) fn do_release(&self, handle: u64) -> Result<Released> {
+    pub(super) fn do_release(&self, handle: u64) -> Result<()> {
         let handle = self.take_handle(handle)?;
         let node = &handle.node;
         let mut state = node.lock();
@@ -156,7 +156,7 @@ impl Tree {
             state.held = None;
             state.is_with_kernel = false;
         }
-        Ok(Released { node: node.number })
+        Ok(())
     }
 
     pub(super) fn do_write(&self, handle: u64, offset: u64, bytes: &[u8], origin: WriteOrigin) -> Result<usize> {

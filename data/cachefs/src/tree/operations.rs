@@ -1,9 +1,7 @@
 //! The tree as a file system: each operation is where its neighbours are.
 
 use super::{Tree, directories};
-use crate::file_system::{
-    Attributes, Caller, Changes, DirectoryEntry, FileSystem, Opened, Released, Result, Space, WriteOrigin,
-};
+use crate::file_system::{Attributes, Caller, Changes, DirectoryEntry, FileSystem, Opened, Result, Space, WriteOrigin};
 use crate::node::ROOT;
 use crate::requests::Operation;
 use rustix::fs::readlinkat;
@@ -102,7 +100,7 @@ impl FileSystem for Tree {
         self.do_flush(handle)
     }
 
-    fn release(&self, handle: u64) -> Result<Released> {
+    fn release(&self, handle: u64) -> Result<()> {
         self.do_release(handle)
     }
 

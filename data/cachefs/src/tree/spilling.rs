@@ -5,9 +5,10 @@ use super::Tree;
 use crate::census::walk;
 use crate::file_system::Result;
 use crate::lease::is_alone;
-use crate::node::{Node, NodeState};
-use crate::spill::{SpillPass, empty};
+use crate::node::{Node, NodeState, charge};
+use crate::spill::{SpillArea, SpillPass, empty};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
 use std::collections::BinaryHeap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -101,9 +102,11 @@ impl Tree {
         let stop: &dyn Fn() -> bool = &|| self.passes.are_over() || stop();
         let begun_after = *self.passes.stuck_up_to();
         let (mut after, mut has_wrapped) = (begun_after, begun_after.is_none());
+        let mut is_room_short = false;
         while pass.walks < WALKS_MAX {
             pass.walks += 1;
-            let candidates = self.oldest(after);
+            let (candidates, are_some_too_large) = self.oldest(after);
+            is_room_short |= are_some_too_large;
             // Where there are fewer than a batch, the last is the youngest of all.
             let last = candidates.last().map(Candidate::key).filter(|_| candidates.len() == BATCH);
             for candidate in candidates {
@@ -128,6 +131,9 @@ impl Tree {
                 break;
             }
             has_wrapped |= last.is_none();
+        }
+        if is_room_short && pass.files == 0 {
+            pass.error = pass.error.or(Some(Errno::NOSPC));
         }
         pass
     }
@@ -171,9 +177,12 @@ impl Tree {
         self.nodes.forget(candidate.number, 1);
     }
 
-    /// The files that were used longest ago, of those younger than `after`, and are not known to be open.
-    fn oldest(&self, after: Option<Age>) -> Vec<Candidate> {
+    /// The files that were used longest ago, of those younger than `after`, are not known to be open, and find room on the disk; and whether
+    /// there are some that find none. Those must not keep younger, shorter ones from going, however many they are.
+    fn oldest(&self, after: Option<Age>) -> (Vec<Candidate>, bool) {
         let mut heap: BinaryHeap<Candidate> = BinaryHeap::new();
+        let room = self.spill.as_ref().map_or(0, SpillArea::room);
+        let mut are_some_too_large = false;
         // What it could not read it does not move.
         let _ = walk(&self.root.path, &mut |file| {
             let stat = file.stat;
@@ -182,6 +191,10 @@ impl Tree {
             let is_open = || self.nodes.get(stat.st_ino).is_some_and(|node| node.data().is_some());
             let is_stuck = after.is_some_and(|after| (used, stat.st_ino) <= after);
             if stat.st_blocks == 0 || is_stuck || (heap.len() == BATCH && is_later) || is_open() {
+                return;
+            }
+            if charge(stat) > room {
+                are_some_too_large = true;
                 return;
             }
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -194,7 +207,7 @@ impl Tree {
                 heap.pop();
             }
         });
-        heap.into_sorted_vec()
+        (heap.into_sorted_vec(), are_some_too_large)
     }
 
     /// Makes room for a write of a tenant that goes over to the disk when memory is full: closed files first, then the file itself, if
@@ -230,7 +243,7 @@ impl Tree {
         let copy = Arc::new(copy);
         let freed = state.charged;
         self.account.correct(freed, 0);
-        state.charged = fstat(&*copy).map_or(0, |stat| crate::node::charge(&stat));
+        state.charged = fstat(&*copy).map_or(0, |stat| charge(&stat));
         if state.opens > 0 {
             node.set_data(Some(Arc::clone(&copy)));
         }

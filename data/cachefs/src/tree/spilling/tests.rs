@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{getgid, getuid};
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -70,7 +71,7 @@ fn content(number: usize) -> Vec<u8> {
 fn what_another_spilled_or_removed_since_it_was_chosen_is_left_alone() {
     let fixture = Fixture::new(options());
     (0..4).for_each(|number| fixture.make(number));
-    let [chosen, again] = [fixture.tree.oldest(None), fixture.tree.oldest(None)];
+    let [chosen, again] = [(); 2].map(|()| fixture.tree.oldest(None).0);
     fixture.tree.remove(1, OsStr::new("3"), false).unwrap();
     let mut pass = super::SpillPass::default();
     for candidate in chosen.into_iter().chain(again) {
@@ -225,18 +226,46 @@ fn a_pass_looks_at_each_file_that_cannot_be_moved_once() {
     // From the oldest, from the oldest again, and from after the youngest.
     assert_eq!([walks(), walks()], [1, 1]);
     let age_of = |candidates: &[super::Candidate], at: usize| Some(candidates[at].key());
-    *fixture.tree.passes.stuck_up_to() = age_of(&fixture.tree.oldest(None), 0);
+    *fixture.tree.passes.stuck_up_to() = age_of(&fixture.tree.oldest(None).0, 0);
     assert_eq!(walks(), 2);
     // From the middle of more than two batches: to the youngest, and up to where it began.
     held.extend((1..=2 * super::BATCH).map(|number| {
         fs::write(below(number), "text").unwrap();
         File::open(below(number)).unwrap()
     }));
-    *fixture.tree.passes.stuck_up_to() = age_of(&fixture.tree.oldest(None), super::BATCH - 1);
+    *fixture.tree.passes.stuck_up_to() = age_of(&fixture.tree.oldest(None).0, super::BATCH - 1);
     assert_eq!(walks(), 3);
     // What could not be moved before goes as soon as it can.
     drop(held);
     assert!(fixture.tree.spill_some(0, &|| false).files > 0);
+}
+
+#[test]
+fn however_many_older_files_the_disk_has_no_room_for_a_shorter_one_goes() {
+    let fixture = Fixture::new(options());
+    let at = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let times = FileTimes::new().set_accessed(at).set_modified(at);
+    // More than one pass looks at.
+    let long = super::BATCH * super::WALKS_MAX as usize + 1;
+    for number in 1..=long {
+        let file = File::create(fixture.folders[0].path().join(number.to_string())).unwrap();
+        file.write_all_at(&[1; 8192], 0).unwrap();
+        file.set_times(times).unwrap();
+    }
+    fixture.tree.account.correct(0, long as u64 * 8192);
+    fixture.make(0);
+    let short = fixture.folders[0].path().join("0");
+    File::options().write(true).open(&short).unwrap().set_len(4096).unwrap();
+    fixture.stable.set_limits(4096, 1000);
+    let spill = || {
+        let pass = fixture.tree.spill_some(0, &|| false);
+        (pass.files, pass.error)
+    };
+    assert_eq!([spill(), spill()], [(1, None), (0, Some(Errno::NOSPC))]);
+    assert_eq!(fixture.read(0), content(0)[..4096]);
+    // Once there is room the others go too, the one used longest ago first.
+    fixture.stable.set_limits(1 << 30, 1000);
+    assert_eq!(spill(), (super::BATCH as u64, None));
 }
 
 #[test]
