@@ -101,7 +101,8 @@ impl Client {
         Ok(answer.map_or(Level::Normal, |answer| Level::from_wire(answer.level)))
     }
 
-    /// Steps back until what is returned is dropped, or the program ends in whatever way.
+    /// Steps back until what is returned is dropped, or the program ends in whatever way. A server that refuses for longer than
+    /// [`Options::patience`] because too many levels are held, or it is busy, is an error as any other refusal.
     pub async fn hold_level(&self, level: Level) -> Result<Held, Error> {
         let Some(link) = self.server.link().await else { return Ok(Held::of_nothing()) };
         let held = self.server.unless_absent(Held::take(link, level).await)?;
@@ -177,7 +178,8 @@ impl Client {
     }
 
     /// Asks when an operation may begin. Returns with the first answer; then [`Coordinated::wait`], work, and
-    /// [`Coordinated::finish`].
+    /// [`Coordinated::finish`]. A server that refuses until the deadline, or for longer than [`Options::patience`], because too many
+    /// operations wait or are under way, or it is busy, is an error as any other refusal.
     pub async fn coordinate(&self, operation: Operation) -> Result<Coordinated, Error> {
         self.coordinate_as(&new_key(), operation).await
     }

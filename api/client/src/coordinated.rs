@@ -4,7 +4,7 @@ mod begin;
 
 use crate::backoff::Backoff;
 use crate::cache::{self, Deferral, Pool};
-use crate::error::{Error, is_worth_another_try, retry_after};
+use crate::error::{Error, is_refusal, is_worth_another_try, retry_after};
 use crate::link::Link;
 use crate::operation::{Answer, Operation};
 use begin::Limit;
@@ -49,7 +49,8 @@ impl Coordinated {
         Self { key: key.to_owned(), bytes: operation.bytes, pool: None, answer: Answer::Now, begun, end: None }
     }
 
-    /// Returns with the first answer, or, when the server does not give one, when the operation may begin without it.
+    /// Returns with the first answer, or, when the server does not give one, when the operation may begin without it. If the server
+    /// refused it until then, that is an error.
     pub(crate) async fn ask(link: Link, key: &str, operation: &Operation) -> Result<Self, Error> {
         let (tell, begun) = watch::channel(None);
         let (first, answered) = oneshot::channel();
@@ -182,28 +183,34 @@ impl Coordinator {
     /// Asks, and asks again under the same key when the server was away.
     async fn wait_to_begin(&mut self) -> Result<Begun, Error> {
         let mut backoff = Backoff::new();
+        // What the server said to the last try, if it said no.
+        let mut refusal = None;
         loop {
             let status = match self.ask_once(&mut backoff).await {
-                Ok(begun) => return Ok(begun),
+                Ok(begun) => return self.unless_refused(begun, refusal),
                 Err(status) => status,
             };
             let is_absent = self.first.is_some() && self.link.is_absence(&status);
             if is_absent || !is_worth_another_try(&status) {
-                let refusal = Error::refused(&status);
-                // An operation that was answered already is not failed by a server that knows it no more.
-                return if self.first.is_some() { Err(refusal) } else { Ok(Begun::Unserved) };
+                return self.unless_refused(Begun::Unserved, Some(Error::refused(&status)));
             }
+            refusal = is_refusal(&status).then(|| Error::refused(&status));
             self.limit.away_since.get_or_insert_with(Instant::now);
             let wait = sleep(backoff.after(retry_after(&status), fastrand::f64()));
             if let Some((at, why)) = self.limit.next() {
                 tokio::select! {
                     () = wait => {}
-                    () = sleep_until(at) => return Ok(why),
+                    () = sleep_until(at) => return self.unless_refused(why, refusal),
                 }
             } else {
                 wait.await;
             }
         }
+    }
+
+    /// An operation that was answered already is not failed by a server that knows it no more.
+    fn unless_refused(&self, begun: Begun, refusal: Option<Error>) -> Result<Begun, Error> {
+        refusal.filter(|_| self.first.is_some()).map_or(Ok(begun), Err)
     }
 
     /// One stream, until it may begin or the stream ends.

@@ -76,7 +76,7 @@ impl Error {
 
     /// From a status that is not worth another try, or was tried for long enough; `key` is that of what was asked.
     pub(crate) fn of_status(status: Status, address: &str, waited: Duration, key: Option<&str>) -> Self {
-        if !may_be_done(&status) && !says_no_server(&status) {
+        if is_refusal(&status) {
             return Self::refused(&status);
         }
         let request_id = key.map(str::to_owned);
@@ -131,6 +131,11 @@ fn is_broken(status: &Status) -> bool {
 /// Whether the request may have been done all the same: its answer was lost, or did not come in time.
 pub(crate) fn may_be_done(status: &Status) -> bool {
     status.code() == Code::DeadlineExceeded || is_broken(status)
+}
+
+/// Whether the server said no, for now or for good, rather than having been away.
+pub(crate) fn is_refusal(status: &Status) -> bool {
+    !may_be_done(status) && !says_no_server(status)
 }
 
 /// Whether it is an agent that says so, and has not reached its server since it started.

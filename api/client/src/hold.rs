@@ -1,7 +1,7 @@
 //! What lasts as long as a value is kept: a level, or that the program is a batch job.
 
 use crate::backoff::Backoff;
-use crate::error::{Error, is_worth_another_try, retry_after};
+use crate::error::{Error, is_refusal, is_worth_another_try, retry_after};
 use crate::level::Level;
 use crate::link::{Link, Participation};
 use minerva_api::v1;
@@ -113,18 +113,24 @@ pub(crate) struct Keeper<T> {
 }
 
 impl<T: Copy + Send + Sync + 'static> Keeper<T> {
-    /// Returns with the first answer. A server that goes away meanwhile does not fail it: it is asked when it is back.
+    /// Returns with the first answer. A server that goes away meanwhile does not fail it: it is asked when it is back. One that refuses
+    /// for as long as the patience lasts does.
     pub(crate) async fn start(link: Link, request: impl Holding<Told = T>) -> Result<Self, Error> {
         let (tell, last) = watch::channel(None);
+        let (refuse, refused) = watch::channel(None);
         let (first, answered) = oneshot::channel();
         let patience = link.patience;
         let ended = Arc::default();
-        let listener = Listener { tell, first: Some(first), ended: Arc::clone(&ended) };
+        let listener = Listener { tell, first: Some(first), refuse, ended: Arc::clone(&ended) };
         let task = tokio::spawn(keep(link, request, listener));
         let keeper = Self { last, ended, task };
         match timeout(patience, answered).await {
             Ok(Ok(Err(refusal))) => Err(refusal),
-            _ => Ok(keeper),
+            Ok(_) => Ok(keeper),
+            Err(_) => match refused.borrow().as_ref() {
+                Some(status) => Err(Error::refused(status)),
+                None => Ok(keeper),
+            },
         }
     }
 
@@ -161,6 +167,8 @@ struct Listener<T> {
     tell: watch::Sender<Option<T>>,
     /// Used once: with the first answer.
     first: Option<oneshot::Sender<Result<(), Error>>>,
+    /// What the server said to the last try, if it said no.
+    refuse: watch::Sender<Option<Status>>,
     ended: Arc<OnceLock<Error>>,
 }
 
@@ -180,7 +188,9 @@ async fn keep<H: Holding>(link: Link, request: H, mut listener: Listener<H::Told
             }
             return;
         }
-        sleep(backoff.after(retry_after(&ended), fastrand::f64())).await;
+        let wait = backoff.after(retry_after(&ended), fastrand::f64());
+        listener.refuse.send_replace(Some(ended).filter(is_refusal));
+        sleep(wait).await;
     }
 }
 

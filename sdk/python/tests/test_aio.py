@@ -165,6 +165,23 @@ def test_a_client_is_let_go_when_its_loop_has_ended(server: Running, monkeypatch
     assert [client() is None for client in clients[:-1]] == [True] * 3
 
 
+def test_who_is_refused_for_as_long_as_it_waits_runs_on_with_a_warning(server: Running) -> None:
+    full = (grpc.StatusCode.RESOURCE_EXHAUSTED, "16 operations wait or are under way.", "too-many")
+
+    async def work() -> None:
+        async with await minerva.aio.connect(server.address, patience_seconds=0.5) as client:
+            server.script.failures = [full] * 100
+            with pytest.warns(minerva.UnservedWarning, match="16 operations"):
+                async with client.coordinated(bytes=1) as operation, client.deprioritized("low") as held:
+                    assert (operation.begun, held.level) == (minerva.Begun.UNSERVED, None)
+            with pytest.raises(minerva.TooMany):
+                await client.coordinate(bytes=1, begin_by=0.3)
+            with pytest.raises(minerva.TooMany):
+                await client.hold_job("sort")
+
+    run(work())
+
+
 @pytest.mark.filterwarnings("default")
 def test_without_a_server_nothing_is_asked() -> None:
     async def work() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import pickle
+import time
 import warnings
 
 import grpc
@@ -16,6 +17,7 @@ from minerva import _device
 
 NO_DISK = (grpc.StatusCode.NOT_FOUND, "This tenant has used no disk yet, so say which one.", "unknown-device")
 NOBODY = (grpc.StatusCode.UNAUTHENTICATED, "Process 7 is in the root group.", "not-identified")
+FULL = (grpc.StatusCode.RESOURCE_EXHAUSTED, "16 operations wait or are under way.", "too-many")
 
 
 def test_who_is_not_served_runs_on_with_one_warning(server: Running) -> None:
@@ -50,6 +52,30 @@ def test_a_refusal_passes_between_processes() -> None:
     refusal = minerva.TooLate("the deadline has passed", "too-late", grpc.StatusCode.FAILED_PRECONDITION)
     copy = pickle.loads(pickle.dumps(refusal))
     assert (type(copy), str(copy), copy.word, copy.code) == (minerva.TooLate, str(refusal), refusal.word, refusal.code)
+
+
+def test_who_is_refused_for_as_long_as_it_waits_runs_on_with_a_warning(server: Running) -> None:
+    with minerva.connect(server.address, patience_seconds=0.5) as client:
+        server.script.failures = [FULL] * 100
+        with pytest.warns(minerva.UnservedWarning, match="16 operations"), client.coordinated(bytes=1) as operation:
+            assert operation.begun is minerva.Begun.UNSERVED
+        with client.deprioritized("low") as held, client.job("sort") as job:
+            assert (held.level, job.place) == (None, None)
+        with pytest.raises(minerva.TooMany), client.coordinated(bytes=1, begin_by=0.3, strict=True):
+            pytest.fail("the body ran")
+        with pytest.raises(minerva.TooMany):
+            client.hold("low")
+        calls = server.script.calls["HoldLevel"]
+        server.script.failures = []
+        # What is given up is not asked for again, and who goes away after it has refused is away.
+        time.sleep(0.5)
+        assert server.script.calls["HoldLevel"] == calls
+        server.script.failures = [FULL] + [(grpc.StatusCode.UNAVAILABLE, "", "")] * 100
+        assert client.coordinate(bytes=1).begun is minerva.Begun.UNSERVED
+        server.script.failures = [FULL] + [(grpc.StatusCode.UNAVAILABLE, "", "")] * 100
+        held = client.hold("low")
+        server.script.failures = []
+        held.release()
 
 
 def test_strict_makes_it_an_exception(server: Running) -> None:

@@ -1,7 +1,7 @@
 //! What lasts while a program holds it: levels and jobs.
 
-use crate::{connected, place};
-use minerva_client::{Debt, Level, Owing};
+use crate::{SHORT, connected, options, place, refuse_for_long};
+use minerva_client::{Debt, Level, Options, Owing};
 use std::time::Duration;
 use tonic::Status;
 
@@ -55,6 +55,24 @@ async fn a_hold_that_the_server_will_not_have_is_an_error() {
     server.script.refusals.lock().expect("no panic").push_back(Status::permission_denied("You are excluded."));
     let error = client.hold_level(Level::Low).await.expect_err("refused");
     assert_eq!(error.to_string(), "You are excluded.");
+}
+
+#[tokio::test]
+async fn a_hold_that_is_refused_for_as_long_as_the_patience_lasts_is_an_error() {
+    let place = place();
+    let (server, _) = connected(place.path()).await;
+    let client = Options { patience: 3 * SHORT, ..options(place.path()) }.connect().await.expect("a client");
+    refuse_for_long(&server);
+    let (level, job, debt) =
+        tokio::join!(client.hold_level(Level::Low), client.job("sort", None), client.debt(Debt::new("rebuild", SHORT)));
+    for error in [level.err(), job.err(), debt.err()] {
+        let error = error.expect("refused");
+        assert_eq!(error.refusal(), Some("too-many"), "{error:?}");
+    }
+    // Nobody asks any more in the background.
+    server.script.refusals.lock().expect("no panic").clear();
+    tokio::time::sleep(SHORT).await;
+    assert_eq!(*server.script.holds.borrow(), 0);
 }
 
 #[tokio::test]

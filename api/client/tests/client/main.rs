@@ -13,12 +13,11 @@ use minerva_client::v1::coordinate_response::Answer as WireAnswer;
 use minerva_client::{
     Agent, Answer, Begun, BoostAmount, Client, Credentials, Error, Level, Lifetime, Operation, Options, blocking, v1,
 };
-use server::Listening;
+use server::{Listening, refusal};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
-use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 /// Longer than a test that does well takes.
@@ -42,12 +41,11 @@ fn place() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("minerva-test-client-").tempdir().expect("a directory")
 }
 
-/// A refusal of the server's, which it would like to be asked about again soon.
-fn refusal(code: Code, word: &'static str, sentence: &str) -> Status {
-    let mut metadata = MetadataMap::new();
-    metadata.insert("minerva-refusal", word.parse().expect("a word"));
-    metadata.insert("minerva-retry-after-ms", "1".parse().expect("a number"));
-    Status::with_metadata(code, sentence, metadata)
+/// One that may pass, and does not for longer than any client of the tests waits.
+fn refuse_for_long(server: &Listening) {
+    let status =
+        refusal(Code::ResourceExhausted, "too-many", "16 operations wait or are under way. Finish some first.");
+    server.script.refusals.lock().expect("no panic").extend(vec![status; 100]);
 }
 
 async fn connected(directory: &Path) -> (Listening, Client) {
@@ -246,6 +244,39 @@ async fn a_question_that_is_refused_is_an_error() {
     server.script.refusals.lock().expect("no panic").push_back(Status::invalid_argument("There is no disk 9:9."));
     let error = client.coordinate(Operation::of_bytes(1).device("9:9")).await.expect_err("refused");
     assert_eq!(error.to_string(), "There is no disk 9:9.");
+}
+
+#[tokio::test]
+async fn a_question_that_is_refused_until_it_may_begin_without_an_answer_is_an_error() {
+    let place = place();
+    let server = Listening::at(&place.path().join("tenant.sock"));
+    *server.script.first.lock().expect("no panic") = wait_answer();
+    let operation = Operation::of_bytes(500);
+    for (patience, operation) in [(3 * SHORT, operation.clone()), (LONG, operation.begin_within(3 * SHORT))] {
+        refuse_for_long(&server);
+        let client = Options { patience, ..options(place.path()) }.connect().await.expect("a client");
+        let error = client.coordinate(operation.clone()).await.expect_err("refused");
+        assert_eq!(error.refusal(), Some("too-many"), "{error:?}");
+        assert!(error.to_string().starts_with("16 operations"), "{error}");
+        // One that was answered before begins.
+        server.script.refusals.lock().expect("no panic").clear();
+        let mut coordinated = client.coordinate(operation).await.expect("an answer");
+        refuse_for_long(&server);
+        server.script.cut();
+        assert!(matches!(coordinated.wait().await, Begun::Unserved | Begun::InTime));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_went_away_after_it_had_refused_is_away() {
+    let place = place();
+    let server = Listening::at(&place.path().join("tenant.sock"));
+    let stopping = refusal(Code::Unavailable, "stopping", "The server is stopping.");
+    let broken = Status::unavailable("broken pipe");
+    server.script.refusals.lock().expect("no panic").extend([vec![stopping], vec![broken; 100]].concat());
+    let client = Options { patience: 5 * SHORT, ..options(place.path()) }.connect().await.expect("a client");
+    let mut coordinated = client.coordinate(Operation::of_bytes(500)).await.expect("it may begin");
+    assert_eq!((coordinated.answer(), coordinated.wait().await), (Answer::Now, Begun::Unserved));
 }
 
 #[tokio::test]

@@ -17,8 +17,17 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
+use tonic::metadata::MetadataMap;
 use tonic::transport::Server;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Code, Request, Response, Status, Streaming};
+
+/// A refusal of the server's, which it would like to be asked about again soon.
+pub(crate) fn refusal(code: Code, word: &'static str, sentence: &str) -> Status {
+    let mut metadata = MetadataMap::new();
+    metadata.insert("minerva-refusal", word.parse().expect("a word"));
+    metadata.insert("minerva-retry-after-ms", "1".parse().expect("a number"));
+    Status::with_metadata(code, sentence, metadata)
+}
 
 /// What the tests see and steer.
 #[derive(Debug, Default)]
@@ -37,6 +46,8 @@ pub(crate) struct Script {
     pub(crate) first: Mutex<Option<Answer>>,
     /// The pool of each who coordinates: what it takes, and its disk.
     pub(crate) offered: Mutex<Vec<Option<(u64, String)>>>,
+    /// The disk that each who coordinates named, and the one below its path.
+    pub(crate) disks: Mutex<Vec<(String, String)>>,
     /// Lets who waits begin.
     pub(crate) release: Notify,
     /// Authorizations that came with requests.
@@ -220,6 +231,8 @@ impl Participation for Service {
         self.0.note("coordinate", &request, request.get_ref().request_id.clone())?;
         let offered = request.get_ref().pool.clone().map(|pool| (pool.left_bytes, pool.device));
         self.0.offered.lock().expect("no panic").push(offered);
+        let disks = (request.get_ref().device.clone(), request.get_ref().working_device.clone());
+        self.0.disks.lock().expect("no panic").push(disks);
         let (answers, stream) = mpsc::channel(2);
         let script = self.0.clone();
         tokio::spawn(async move {

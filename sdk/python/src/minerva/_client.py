@@ -104,6 +104,8 @@ class _Kept(Generic[_Request, _Response]):
         self._request = request
         self._last: _Response | None = None
         self._error: MinervaError | None = None
+        self._refusal: MinervaError | None = None
+        """What the server said to the last try, if it said no for now."""
         self._heard = threading.Event()
         self._released = threading.Event()
         self._call: grpc.Call | None = None
@@ -112,14 +114,15 @@ class _Kept(Generic[_Request, _Response]):
         self._keeper = threading.Thread(target=self._keep, args=(link,), name="minerva-hold", daemon=True)
         try:
             self._keeper.start()
-            # A server that goes away meanwhile does not fail it: it is asked when it is back.
-            self._heard.wait(link.server.patience_seconds)
+            # A server that goes away meanwhile does not fail it: it is asked when it is back. One that refuses all the while does.
+            is_heard = self._heard.wait(link.server.patience_seconds)
+            error = self._error if is_heard else self._refusal
+            if error is not None:
+                raise error
         except BaseException:
-            # Interrupted, nobody has it who could release it.
+            # Interrupted or refused, nobody has it who could release it.
             self.release()
             raise
-        if self._error is not None:
-            raise self._error
 
     def release(self) -> None:
         """Ends it. Twice is as good as once."""
@@ -147,6 +150,7 @@ class _Kept(Generic[_Request, _Response]):
             if self._error is not None:
                 self._heard.set()
                 return
+            self._refusal = status.refusal() if status.is_refusal else None
             self._released.wait(backoff.after(status))
             link.server.revive()
 

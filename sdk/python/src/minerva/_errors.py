@@ -123,12 +123,23 @@ class NotKnown(Refused):
     """The server is older than this package, and does not know the request."""
 
 
-UNSERVED = (NotIdentified, UnknownTenant, UnknownDevice, NotSeenYet, NotAllowed, NotKnown)
-"""What says that the server has nothing to do with this program, does not know what it asks, or that its operator wants it so, and not that
-the program asked for something wrong."""
+UNSERVED = (
+    NotIdentified,
+    UnknownTenant,
+    UnknownDevice,
+    NotSeenYet,
+    NotAllowed,
+    NotKnown,
+    TooMany,
+    Busy,
+    Stopping,
+)
+"""What says that the server has nothing to do with this program, does not know what it asks, that its operator wants it so, or that it
+could not take more for as long as the client is patient, and not that the program asked for something wrong."""
 
 _CLASSES: dict[str, type[Refused]] = {
     "not-identified": NotIdentified,
+    "process-held-up": NotIdentified,
     "unknown-tenant": UnknownTenant,
     "unknown-device": UnknownDevice,
     "unknown-operation": UnknownOperation,
@@ -216,13 +227,18 @@ class Status:
         return self.is_broken or self.code is grpc.StatusCode.DEADLINE_EXCEEDED
 
     @property
+    def is_refusal(self) -> bool:
+        """Whether the server said no, for now or for good, rather than having been away."""
+        return not self.may_be_done and not self.says_no_server
+
+    @property
     def says_no_server(self) -> bool:
         """Whether an agent says so, which has not reached its server since it started."""
         return self.word == _NO_SERVER
 
     def error(self, address: str, waited_seconds: float, request_id: str) -> MinervaError:
         """What the program is told when it was tried for long enough."""
-        if not self.may_be_done and not self.says_no_server:
+        if self.is_refusal:
             return self.refusal()
         reason = f" ({self.details})" if self.details else ""
         message = f"no answer from {address} within {waited_seconds:.0f} s{reason}: is minervad running?"

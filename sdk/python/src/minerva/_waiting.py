@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ._errors import Status
+from ._errors import Refused, Status
 from ._link import Server
 from ._retry import Backoff
 from ._types import Begun
@@ -29,6 +29,8 @@ class Waiting:
             if within_ns / 1e9 < threading.TIMEOUT_MAX:
                 self._limit = now + within_ns / 1e9
         self._begun: Begun | None = None
+        self._refusal: Refused | None = None
+        """What the server said to the last try, if it said no."""
 
     def left(self, now: float) -> float | None:
         """For how long to listen, in seconds; absent: until there is an answer."""
@@ -44,9 +46,11 @@ class Waiting:
         return limits
 
     def begun(self, now: float) -> Begun | None:
-        """Why it begins, of its own accord if need be; absent while it waits."""
+        """Why it begins, of its own accord if need be; absent while it waits. Raises when the server refused it until then."""
         if self._begun is None:
             passed = [(limit, why) for limit, why in self._limits() if now >= limit]
+            if passed and self._refusal is not None and not self._is_answered:
+                raise self._refusal
             self._begun = min(passed)[1] if passed else None
         return self._begun
 
@@ -85,6 +89,7 @@ class Waiting:
             # An operation that was answered already is not failed by a server that knows it no more.
             self._begun = Begun.UNSERVED
             return 0.0
+        self._refusal = status.refusal() if status.is_refusal else None
         if self._away_since is None:
             self._away_since = now
         wait = self._backoff.after(status)

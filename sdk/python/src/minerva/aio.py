@@ -149,6 +149,8 @@ class _Kept(Generic[_Request, _Response]):
         self._request = request
         self._last: _Response | None = None
         self._error: MinervaError | None = None
+        self._refusal: MinervaError | None = None
+        """What the server said to the last try, if it said no for now."""
         self._heard = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
 
@@ -156,15 +158,16 @@ class _Kept(Generic[_Request, _Response]):
         if self._link is None:
             return
         self._keeper = _in_background(self._keep(self._link))
-        # A server that goes away meanwhile does not fail it: it is asked when it is back.
+        # A server that goes away meanwhile does not fail it: it is asked when it is back. One that refuses all the while does.
         try:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._heard.wait(), self._link.server.patience_seconds)
+            error = self._error if self._heard.is_set() else self._refusal
+            if error is not None:
+                raise error
         except BaseException:
             self._keeper.cancel()
             raise
-        if self._error is not None:
-            raise self._error
 
     async def release(self) -> None:
         """Ends it. Twice is as good as once."""
@@ -189,6 +192,7 @@ class _Kept(Generic[_Request, _Response]):
                 if self._error is not None:
                     self._heard.set()
                     return
+                self._refusal = status.refusal() if status.is_refusal else None
                 await asyncio.sleep(backoff.after(status))
                 await link.revive()
         except grpc.aio.UsageError:
