@@ -36,6 +36,7 @@ pub(crate) struct Chain {
     writable: Vec<Buffer>,
     header: [u8; HEADER_BYTES],
     header_length: usize,
+    walked: u32,
 }
 
 /// What a chain holds besides its data.
@@ -63,6 +64,7 @@ impl Chain {
         self.readable.clear();
         self.writable.clear();
         self.header_length = 0;
+        self.walked = 0;
         self.walk(ring, head).ok_or(Malformed::NoStatus)?;
         let last = self.writable.last_mut().ok_or(Malformed::NoStatus)?;
         last.length -= 1;
@@ -74,6 +76,11 @@ impl Chain {
         let sum = |buffers: &[Buffer]| buffers.iter().map(|buffer| u64::from(buffer.length)).sum();
         let lengths = Lengths { readable: sum(&self.readable), writable: sum(&self.writable) };
         Ok(Frame { header: self.header, status, lengths })
+    }
+
+    /// Descriptors that were read of it, whatever it was.
+    pub(crate) fn walked(&self) -> u32 {
+        self.walked
     }
 
     /// The readable data, if it is as long as one range.
@@ -129,6 +136,7 @@ impl Chain {
                 return None;
             }
             left -= 1;
+            self.walked += 1;
             let descriptor = match table {
                 None => ring.descriptor(next as u16)?,
                 Some(table) => in_table(memory, table, next)?,

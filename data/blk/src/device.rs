@@ -20,6 +20,8 @@ const VERSION_1: u64 = 1 << 32;
 
 /// Bytes of the configuration space up to `write_zeroes_may_unmap` and what pads it.
 pub(crate) const CONFIG_BYTES: usize = 60;
+/// Where the length of the disk begins.
+pub(crate) const CONFIG_AT_SECTORS: u32 = 0;
 /// Where the guest says whether its writes may be cached.
 pub(crate) const CONFIG_AT_WRITEBACK: u32 = 32;
 
@@ -45,7 +47,7 @@ pub(crate) fn config(disk: &Geometry, queues: u16, has_writeback: bool) -> [u8; 
     let mut bytes = [0; CONFIG_BYTES];
     let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
     let range_sectors = (RANGE_BYTES_MAX / SECTOR_BYTES) as u32;
-    put(0, &disk.sectors.to_le_bytes());
+    put(CONFIG_AT_SECTORS as usize, &disk.sectors.to_le_bytes());
     put(8, &SEGMENT_BYTES_MAX.to_le_bytes());
     put(12, &SEGMENTS_MAX.to_le_bytes());
     put(20, &disk.block_bytes.to_le_bytes());

@@ -51,6 +51,7 @@ pub struct Image {
     /// Its length now.
     sectors: AtomicU64,
     is_file: bool,
+    is_direct: bool,
     may_hang: bool,
     /// What addresses of buffers must be multiples of; 1 through the page cache.
     memory_alignment: usize,
@@ -109,7 +110,8 @@ impl Image {
         let sectors = AtomicU64::new(geometry.sectors);
         let (path, is_file) = (path.to_owned(), kind.is_file());
         let may_hang = is_file && is_of_others(&file, device);
-        Ok(Self { file, path, geometry, sectors, memory_alignment, device, is_file, may_hang })
+        let is_direct = options.is_direct;
+        Ok(Self { file, path, geometry, sectors, memory_alignment, device, is_file, is_direct, may_hang })
     }
 
     /// Where it was opened; for people only.
@@ -159,6 +161,11 @@ impl Image {
 
     pub(crate) fn is_block_device(&self) -> bool {
         !self.is_file
+    }
+
+    /// Whether it is read and written past the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.is_direct
     }
 
     /// Whether another process or another host answers for it, and may not.

@@ -4,6 +4,10 @@
 //! Layout of one queue, little endian: `features: u64, version: u16, desc_num: u16, last_batch_head: u16, used_idx: u16`, then for each
 //! descriptor `inflight: u8, padding: [u8; 5], next: u16, counter: u64`. Queues follow each other at multiples of 64.
 //!
+//! Front ends keep the region and neither read it nor write to it, so that there is room in the padding for what else the next process has
+//! to know and front ends do not say again: in the first byte of it of the first queue's first descriptor, whether the guest has a write-back
+//! cache.
+//!
 //! Answers that a guest sees at once are one batch: each is entered as the head of the last batch before those entered before it, then all are
 //! published in the used ring, then taken out, so that whatever the moment of the crash the next process knows which were published.
 
@@ -26,6 +30,11 @@ const AT_LAST_BATCH: usize = 12;
 const AT_USED: usize = 14;
 const AT_NEXT: usize = 6;
 const AT_COUNTER: usize = 8;
+/// From the start of the region.
+const AT_WRITEBACK: usize = HEADER_BYTES + 1;
+/// Zero is a new region, or one of a server that noted nothing.
+const WRITE_BACK: u8 = 1;
+const WRITE_THROUGH: u8 = 2;
 
 /// Bytes of one queue.
 const fn queue_bytes(queue_size: u16) -> usize {
@@ -79,6 +88,22 @@ impl InflightRegion {
         let offset = self.map.file_offset()?;
         let source = InflightSource { offset: offset.start(), queues: self.queues, queue_size: self.queue_size };
         Some((source, offset.file()))
+    }
+
+    /// Whether the guest has a write-back cache, where that was noted.
+    pub(crate) fn writeback(&self) -> Option<bool> {
+        match self.map.as_volatile_slice().read_obj(AT_WRITEBACK) {
+            Ok(WRITE_BACK) => Some(true),
+            Ok(WRITE_THROUGH) => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Notes it for whoever serves the guest next.
+    pub(crate) fn note_writeback(&self, has_writeback: bool) {
+        let noted = if has_writeback { WRITE_BACK } else { WRITE_THROUGH };
+        // Within every region: one without queues is not mapped.
+        let _ = self.map.as_volatile_slice().write_obj(noted, AT_WRITEBACK);
     }
 
     /// One queue of it.
@@ -237,6 +262,23 @@ mod tests {
         one.published([2, 1].into_iter(), 2);
         one.will_publish(4);
         assert_eq!(region().recover(3), [6], "a batch after another");
+    }
+
+    #[test]
+    fn whether_the_guest_has_a_write_back_cache_is_kept_beside_what_is_under_way() {
+        let file = file(2, 8);
+        let region = || InflightRegion::map(file.try_clone().unwrap(), 0, 2, 8).expect("mapped");
+        assert_eq!(region().writeback(), None, "a new region");
+        for has_writeback in [false, true] {
+            region().note_writeback(has_writeback);
+            let mut one = queue(&file, 0);
+            one.begin(0);
+            assert_eq!((region().writeback(), one.recover(0)), (Some(has_writeback), vec![0]));
+            one.will_publish(0);
+            one.published([0].into_iter(), 1);
+            assert_eq!((region().writeback(), one.recover(1)), (Some(has_writeback), Vec::new()));
+            one.put(super::AT_USED, 0u16).unwrap();
+        }
     }
 
     #[test]

@@ -151,19 +151,22 @@ impl Ring {
     /// Takes the next chain, if the guest made one available.
     pub(crate) fn take(&mut self, chain: &mut Chain) -> Option<Taken> {
         let head = self.next_head()?;
-        let slot = self.taken.get_mut(usize::from(head));
-        match slot {
-            Some(slot) if !*slot => *slot = true,
-            _ => {
-                self.is_broken = true;
-                return None;
-            }
-        }
+        let Some(slot) = self.taken.get_mut(usize::from(head)).filter(|slot| !**slot) else {
+            self.is_broken = true;
+            return None;
+        };
+        *slot = true;
         self.under_way += 1;
         if let Some(inflight) = &mut self.inflight {
             inflight.begin(head);
         }
         Some(Taken { head, frame: chain.read(&self.split, head) })
+    }
+
+    /// Chains that can be taken now.
+    pub(crate) fn available(&self) -> u16 {
+        let available = self.split.available_index(Ordering::Acquire).wrapping_sub(self.next_available);
+        available.min(self.split.size()).saturating_add(self.again.len() as u16)
     }
 
     fn next_head(&mut self) -> Option<u16> {

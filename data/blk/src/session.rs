@@ -2,6 +2,7 @@
 //! refused, which ends the connection and nothing else.
 
 pub(crate) mod channel;
+mod configuration;
 mod protocol;
 mod rings;
 mod suspended;
@@ -36,7 +37,13 @@ pub(crate) struct Session {
     attachment: Attachment,
     features: u64,
     protocol_features: u64,
-    has_writeback: bool,
+    /// Whether the guest has a write-back cache, and flushes it. Not known of a guest that was told by an earlier connection, as long as
+    /// nobody says so.
+    has_writeback: Option<bool>,
+    /// Length of the disk as the front end last read it.
+    sectors_read: Option<u64>,
+    /// It was told to read it again since its guest is served.
+    is_told: bool,
     memory: Option<MemoryTable>,
     inflight: Option<InflightRegion>,
     rings: Vec<RingConfig>,
@@ -51,7 +58,9 @@ impl Session {
             attachment,
             features: 0,
             protocol_features: 0,
-            has_writeback: true,
+            has_writeback: None,
+            sectors_read: None,
+            is_told: false,
             memory: None,
             inflight: None,
             rings,
@@ -71,11 +80,6 @@ impl Session {
 
     fn offered(&self) -> u64 {
         device::features(&self.attachment.image.geometry())
-    }
-
-    fn set_durable(&self) -> Result<()> {
-        let is_durable = device::is_durable(self.features, self.has_writeback);
-        self.ask(|answer| Command::SetDurable(self.attachment.disk, is_durable, answer))
     }
 
     fn accept_features(&mut self, features: u64) -> Result<()> {
@@ -116,23 +120,6 @@ impl Session {
         }
     }
 
-    fn read_config(&self, offset: u32, size: u32) -> Result<Vec<u8>> {
-        let config = device::config(&self.attachment.image.geometry(), self.attachment.queues, self.has_writeback);
-        // A front end may know of fields that come later; they are zero, as in a device without them.
-        let config = config.into_iter().chain(std::iter::repeat(0));
-        Ok(config.skip(offset as usize).take(size as usize).collect())
-    }
-
-    fn write_config(&mut self, offset: u32, bytes: &[u8]) -> Result<()> {
-        match bytes {
-            [value] if offset == device::CONFIG_AT_WRITEBACK => {
-                self.has_writeback = *value != 0;
-                self.set_durable()
-            }
-            _ => Err(Error::InvalidParam),
-        }
-    }
-
     /// Makes memory for what is under way, for the front end to keep.
     fn make_inflight(&mut self, wanted: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
         let (queues, queue_size) = self.judge_inflight(wanted)?;
@@ -149,8 +136,11 @@ impl Session {
         let (queues, queue_size) = self.judge_inflight(given)?;
         let is_long_enough = given.mmap_size >= InflightRegion::length_bytes(queues, queue_size) as u64;
         let region = InflightRegion::map(file, given.mmap_offset, queues, queue_size).filter(|_| is_long_enough);
-        self.inflight = Some(region.ok_or(Error::InvalidParam)?);
-        Ok(())
+        let region = region.ok_or(Error::InvalidParam)?;
+        // What was noted there is of the guest that runs; one that has just started got a new region.
+        let has_writeback = region.writeback().or(self.has_writeback);
+        self.inflight = Some(region);
+        has_writeback.map_or(Ok(()), |has_writeback| self.set_writeback(has_writeback))
     }
 
     fn judge_inflight(&self, inflight: &VhostUserInflight) -> Result<(u16, u16)> {

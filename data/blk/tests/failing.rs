@@ -9,6 +9,8 @@ use common::{Bench, disk};
 use minerva_blk::{Failure, ImageOptions, TransferKind};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -16,6 +18,8 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const BLOCK: u32 = 4096;
+/// `VIRTIO_BLK_F_FLUSH`: without it each write is durable when it is answered.
+const FLUSH: u64 = 1 << 9;
 
 /// What a test set up on this machine, taken down again when dropped.
 struct Undo(Vec<(&'static str, PathBuf)>);
@@ -53,6 +57,30 @@ fn serve(folder: tempfile::TempDir, image: &Path, is_direct: bool, transfer: Tra
     let bench = Bench::start(folder, SchedulerName::Noop, 8, transfer, vec![first, second]);
     let clients = (0..2).map(|number| Client::connect(&bench.socket(number), ClientOptions::default())).collect();
     (bench, clients)
+}
+
+/// A block device that fails to write what lies behind its first so many blocks, and is gone with `Undo`. A write across that end would be a
+/// short one, which the kernel's loop device takes for a good one.
+fn device_of(blocks: u64) -> (PathBuf, Undo) {
+    let below = memfd_create("below", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&below, common::IMAGE_BYTES).unwrap();
+    let path = format!("/proc/{}/fd/{}", std::process::id(), below.as_raw_fd());
+    let device = PathBuf::from(text_of(Command::new("losetup").args(["--find", "--show"]).arg(path)));
+    // It ends there, and a write does not make it longer.
+    ftruncate(&below, blocks * u64::from(BLOCK)).unwrap();
+    fcntl_add_seals(&below, SealFlags::GROW).unwrap();
+    (device.clone(), Undo(vec![("losetup --detach", device)]))
+}
+
+/// A disk on such a device, through the page cache, and its guest.
+fn serve_buffered(blocks: u64, transfer: TransferKind, options: ClientOptions) -> (Client, Bench, Undo) {
+    let folder = Bench::folder();
+    let (device, undo) = device_of(blocks);
+    let mut first = disk(&folder.path().join("disk0"));
+    (first.image, first.queues) = (device, options.queues);
+    first.options = ImageOptions { is_read_only: false, is_direct: false };
+    let bench = Bench::start(folder, SchedulerName::Noop, 32, transfer, vec![first]);
+    (Client::connect(&bench.socket(0), options), bench, undo)
 }
 
 /// So many requests at once of both guests; how many of each failed.
@@ -147,6 +175,68 @@ fn a_disk_that_fails_costs_its_own_guest_an_error_for_each_request() {
         assert!(errno == libc::EIO && why.contains("smartctl"), "{errno}: {why}");
         assert_eq!(failures(&mut clients, kind::IN, 0..32), [0, 0], "the rest is served");
         drop((clients, bench, undo));
+    }
+}
+
+/// The kernel tells an error of its page cache once to an open file: to whichever of the writes under way looks first.
+#[test]
+fn each_durable_write_through_the_page_cache_that_is_lost_is_an_error() {
+    if !is_root() {
+        return;
+    }
+    for transfer in [TransferKind::Uring, TransferKind::Threads] {
+        let options = ClientOptions { without: FLUSH, ..ClientOptions::default() };
+        let (mut client, bench, undo) = serve_buffered(32, transfer, options);
+        let mut failed = |blocks: &mut dyn Iterator<Item = u64>| {
+            let ring = &mut client.rings[0];
+            let mut made = std::collections::HashMap::new();
+            for block in blocks {
+                made.insert(ring.submit(&Request::new(kind::OUT, block * u64::from(BLOCK) / 512, BLOCK)), block);
+            }
+            ring.kick();
+            let answers = (0..made.len()).map(|_| ring.wait(PATIENCE).expect("each is answered"));
+            let mut failed: Vec<u64> =
+                answers.filter(|answer| answer.status != 0).map(|answer| made[&answer.slot]).collect();
+            failed.sort_unstable();
+            failed
+        };
+        for _ in 0..10 {
+            // Those before the end may have shared a sync with some behind it.
+            let lost: Vec<u64> = failed(&mut (0..16).chain(40..128)).into_iter().filter(|block| *block >= 32).collect();
+            assert_eq!(lost, (40..128).collect::<Vec<_>>(), "{transfer:?}");
+            assert_eq!(failed(&mut (0..16)), [0; 0], "{transfer:?}: nothing is left of it");
+        }
+        drop((client, bench, undo));
+    }
+}
+
+/// The same of flushes.
+#[test]
+fn flushes_of_several_rings_are_all_told_that_the_page_cache_lost_something() {
+    if !is_root() {
+        return;
+    }
+    for transfer in [TransferKind::Uring, TransferKind::Threads] {
+        let options = ClientOptions { queues: 2, ..ClientOptions::default() };
+        let (mut client, bench, undo) = serve_buffered(32, transfer, options);
+        let mut ask = |request: Request| {
+            for ring in &mut client.rings {
+                ring.submit(&request);
+            }
+            for ring in &mut client.rings {
+                ring.kick();
+            }
+            [0, 1].map(|ring: usize| client.rings[ring].wait(PATIENCE).expect("an answer").status)
+        };
+        for round in 0..20 {
+            let write = Request::new(kind::OUT, (40 + round) * u64::from(BLOCK) / 512, BLOCK);
+            assert_eq!(ask(write), [0, 0], "{transfer:?}: it is in the page cache");
+            let flush = Request::new(kind::FLUSH, 0, 0);
+            assert_eq!(ask(flush), [1, 1], "{transfer:?}: both count on it, round {round}");
+            assert_eq!(ask(flush), [0, 0], "{transfer:?}: once");
+        }
+        assert_eq!(counted(&bench), [40]);
+        drop((client, bench, undo));
     }
 }
 

@@ -21,6 +21,8 @@ const PROTOCOL_FEATURES: u64 = 1 << 30;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Guests have their memory from 0 on; a ring at 0 would hide mistakes.
 const MEMORY_START: u64 = 0x10_0000;
+/// The configuration space up to the fields of write-zeroes.
+const CONFIG_BYTES: u32 = 60;
 
 /// What front end to be.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +90,8 @@ impl Client {
         let frontend = connect(socket, options.queues);
         let mut client = Self { options, frontend, memory, inflight: None, channel: None, offered: 0, rings };
         client.agree();
+        // As QEMU does, once: on a later connection it goes on with what it read, and wrote, on this one.
+        client.config(CONFIG_BYTES);
         client.start(&vec![0; usize::from(options.queues)]);
         client
     }

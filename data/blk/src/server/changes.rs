@@ -58,7 +58,7 @@ impl Server {
             if grown.is_ok()
                 && let Some(channel) = &shared.lock().channel
             {
-                // One that has just gone reads the new length when it comes back.
+                // One that has just gone is told when it comes back.
                 let _ = channel::tell_change(channel);
             }
             grown

@@ -216,6 +216,7 @@ impl Shared {
     fn serve(&self, mut front_end: FrontEnd) -> Option<SuspendedConnection> {
         let FrontEnd { connection, session, handler } = &mut front_end;
         let suspended = loop {
+            self.note_served(&mut session.lock().unwrap_or_else(PoisonError::into_inner));
             match self.wait_for_message(connection) {
                 Ok(Waited::Ready) => {}
                 Ok(Waited::TooLong) => {
@@ -241,9 +242,6 @@ impl Shared {
                         self.note_hang_up(session.lock().unwrap_or_else(PoisonError::into_inner).hang_up(&error));
                         break None;
                     }
-                    if session.lock().unwrap_or_else(PoisonError::into_inner).is_served() {
-                        self.lock().hung_up = None;
-                    }
                 }
                 Err(error) => {
                     let is_refused = error.kind() == io::ErrorKind::InvalidData;
@@ -259,6 +257,20 @@ impl Shared {
 }
 
 impl Shared {
+    /// Whoever is served has nothing to be told any more, but for a disk that grew while it did not hear of it.
+    fn note_served(&self, session: &mut Session) {
+        let mut state = self.lock();
+        if session.is_served() {
+            state.hung_up = None;
+        }
+        if let Some(channel) = &state.channel
+            && session.has_to_be_told()
+        {
+            // One that has just gone is told when it comes back.
+            let _ = channel::tell_change(channel);
+        }
+    }
+
     /// What is left of it, to be closed without the lock: what it sent and nobody read goes too, and may be of a file system that hangs.
     fn forget_front_end(&self) -> [Option<UnixStream>; 2] {
         let mut state = self.lock();

@@ -29,7 +29,9 @@ const SET_PROTOCOL_FEATURES: u32 = 16;
 pub(crate) struct ConnectionState {
     features: u64,
     protocol_features: u64,
-    has_writeback: bool,
+    has_writeback: Option<bool>,
+    #[serde(default)]
+    sectors_read: Option<u64>,
     has_channel: bool,
     regions: Vec<Region>,
     inflight: Option<InflightSource>,
@@ -120,7 +122,7 @@ impl Session {
             return Err(Error::InvalidParam);
         }
         self.rings.iter_mut().zip(rings).for_each(|(ring, restored)| *ring = restored);
-        self.has_writeback = state.has_writeback;
+        (self.has_writeback, self.sectors_read) = (state.has_writeback, state.sectors_read);
         memory.map_or(Ok(()), |memory| self.use_memory(memory))?;
         if let Some((source, file)) = inflight {
             let Some(region) = InflightRegion::map(file, source.offset, source.queues, source.queue_size) else {
@@ -128,6 +130,7 @@ impl Session {
                 return Err(Error::InvalidParam);
             };
             self.inflight = Some(region);
+            self.note_writeback();
         }
         Ok(())
     }
@@ -167,6 +170,7 @@ impl Session {
             features: self.features,
             protocol_features: self.protocol_features,
             has_writeback: self.has_writeback,
+            sectors_read: self.sectors_read,
             has_channel: channel.is_some(),
             regions,
             inflight: source.map(|(source, _)| source),

@@ -1,5 +1,6 @@
 //! A worker obeys: disks and rings come and go.
 
+use super::syncs::Syncs;
 use super::{
     Command, Disk, DiskMeasures, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, Served, Stopping, VmTerms, Worker, now,
 };
@@ -74,7 +75,7 @@ impl Worker {
         }
     }
 
-    fn add_disk(&mut self, new: NewDisk) -> usize {
+    pub(super) fn add_disk(&mut self, new: NewDisk) -> usize {
         let free = self.disks.iter().position(|disk| disk.new.image.is_none());
         let number = free.unwrap_or(self.disks.len());
         for flow in self.flows(number) {
@@ -82,10 +83,12 @@ impl Worker {
         }
         self.measures.add(now(), number, new.terms.contract);
         let rings = (0..new.queues.min(QUEUES_MAX)).map(|_| None).collect();
+        let is_buffered = new.image.as_ref().is_some_and(|image| !image.is_direct());
         let disk = Disk {
             new,
             rings,
             failures: Failures::default(),
+            syncs: is_buffered.then(Syncs::default),
             unearned_bytes: 0,
             drain_at: None,
             held_until: None,
@@ -134,7 +137,7 @@ impl Worker {
         }
     }
 
-    fn start_ring(&mut self, key: RingKey, setup: RingSetup) -> bool {
+    pub(super) fn start_ring(&mut self, key: RingKey, setup: RingSetup) -> bool {
         if self.ending.is_some() {
             return false;
         }
@@ -149,7 +152,7 @@ impl Worker {
         if epoll::add(&self.epoll, ring.kick(), data, epoll::EventFlags::IN | epoll::EventFlags::ET).is_err() {
             return false;
         }
-        *place = Some(Served { ring, is_awake: false, stopping: None });
+        *place = Some(Served { ring, is_awake: false, early: 0, stopping: None });
         // What became available before is not kicked again.
         self.wake(key);
         true

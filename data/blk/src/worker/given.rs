@@ -149,6 +149,20 @@ impl Given {
         }
     }
 
+    /// The lists keep room for so many pieces at most; the part is done.
+    pub(super) fn shrink_to(&mut self, pieces: usize) {
+        self.clear();
+        self.part.clear();
+        self.part.shrink_to(pieces);
+        self.given.shrink_to(pieces);
+    }
+
+    /// Room that its lists keep.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.part.capacity().max(self.given.capacity())
+    }
+
     /// The part is done, and its buffer the next one's.
     pub(super) fn give_back(&mut self, spare: &mut Bounces) {
         let bounce = std::mem::take(&mut self.bounce);

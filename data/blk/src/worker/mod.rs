@@ -11,6 +11,7 @@ mod send;
 mod serve;
 mod slots;
 mod stops;
+mod syncs;
 
 pub(crate) use command::{Command, NewDisk, RingLeft, Unanswered, WorkerHandle};
 pub use command::{DiskCounters, DiskMeasures, VmTerms};
@@ -38,6 +39,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
+use syncs::Syncs;
 
 /// Requests that are at the disk at once beside those that the scheduler wants there, at most: of disks that are being stopped. While others
 /// are served it is fewer; see [`Worker::beside_max`].
@@ -68,6 +70,8 @@ struct Disk {
     new: NewDisk,
     rings: Vec<Option<Served>>,
     failures: Failures,
+    /// Where it lies in the page cache.
+    syncs: Option<Syncs>,
     /// What of it went past the scheduler and was not made up for in turn.
     unearned_bytes: u64,
     /// It is being stopped, and drained then.
@@ -84,6 +88,8 @@ struct Served {
     ring: Ring,
     /// It is looked at without a kick.
     is_awake: bool,
+    /// So many of the next chains were there before their guest could know of the last sync that failed.
+    early: u16,
     /// It is being stopped; told when nothing of it is under way any more. Nothing more is taken from it.
     stopping: Option<Stopping>,
 }

@@ -146,7 +146,7 @@ impl Worker {
     }
 
     /// Answers what is done; when that was seen, if anything was.
-    fn complete_all(&mut self) -> Option<Nanos> {
+    pub(super) fn complete_all(&mut self) -> Option<Nanos> {
         let mut done = std::mem::take(&mut self.done);
         self.transfer.collect(&mut done);
         let done_at = (!done.is_empty()).then(now);
@@ -163,7 +163,7 @@ impl Worker {
     }
 
     /// Publishes what was answered, and tells guests of it.
-    fn notify(&mut self) {
+    pub(super) fn notify(&mut self) {
         if self.answered.is_empty() {
             return;
         }

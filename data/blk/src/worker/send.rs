@@ -60,22 +60,32 @@ impl Worker {
         let begun = self.measures.begin(now);
         let Some(slot) = self.slots.get(number) else { return };
         slot.begun = begun;
-        if slot.request.offset_bytes == slot.whole.offset_bytes {
+        let is_first = slot.request.offset_bytes == slot.whole.offset_bytes;
+        if is_first {
             slot.sent = now;
         }
-        let Some(image) = &self.disks[slot.key.disk].new.image else { return };
+        let disk = &self.disks[slot.key.disk];
+        if let Some(syncs) = &disk.syncs {
+            if slot.is_sync() {
+                return self.sync(number);
+            }
+            if is_first {
+                slot.syncs_failed = syncs.failed();
+            }
+        }
+        let Some(image) = &disk.new.image else { return };
         let to = Alignment { memory: image.memory_alignment(), block_bytes: image.geometry().block_bytes };
         self.slots.prepare(number, to);
         self.give(number);
     }
 
     /// Gives the kernel what is left to do of a request.
-    fn give(&mut self, number: u32) {
+    pub(super) fn give(&mut self, number: u32) {
         let Some(slot) = self.slots.get(number) else { return };
         let disk = &self.disks[slot.key.disk];
         let Some(image) = &disk.new.image else { return };
         let (file, may_hang) = (image.descriptor(), image.may_hang());
-        let job = Job { number, file, may_hang, action: slot.action(disk.is_durable) };
+        let job = Job { number, file, may_hang, action: slot.action(disk.is_durable && disk.syncs.is_none()) };
         // SAFETY: the disk has its image as long as it has rings, and a ring stays until what was taken from it is done; the slot
         // has the list of pieces and holds the memory that they name until it is released, which is when the job is done.
         unsafe { self.transfer.begin(job) };
@@ -84,21 +94,35 @@ impl Worker {
     /// A job is done: the rest of the request follows, or its answer.
     pub(super) fn complete(&mut self, done: Done, now: Nanos) {
         let Some(slot) = self.slots.get(done.number) else { return };
-        let is_block = self.disks[slot.key.disk].new.image.as_ref().is_some_and(|image| image.is_block_device());
-        match outcome(slot, done.result, is_block) {
-            Outcome::GoesOn => self.give(done.number),
-            Outcome::Done => self.end_part(done.number, now),
-            Outcome::Failed(failure) => self.finish(done.number, Some(failure), now),
+        let disk = &mut self.disks[slot.key.disk];
+        let is_block = disk.new.image.as_ref().is_some_and(|image| image.is_block_device());
+        let failure = match outcome(slot, done.result, is_block) {
+            Outcome::GoesOn => return self.give(done.number),
+            Outcome::Done => None,
+            Outcome::Failed(failure) => Some(failure),
+        };
+        if let Some(syncs) = &mut disk.syncs {
+            if slot.is_sync() {
+                let disk = slot.key.disk;
+                return self.end_sync(disk, failure, now);
+            }
+            if !matches!(slot.operation, Operation::Read { .. }) {
+                syncs.wrote(slot.syncs_failed);
+            }
+        }
+        match failure {
+            None => self.end_part(done.number, now),
+            Some(failure) => self.finish(done.number, Some(failure), now),
         }
     }
 
     /// A part is done: the next one waits for its turn, or the request is answered.
-    fn end_part(&mut self, number: u32, now: Nanos) {
+    pub(super) fn end_part(&mut self, number: u32, now: Nanos) {
         let Some(slot) = self.slots.get(number) else { return };
-        let key = slot.key;
-        if !slot.has_next_part() && slot.must_sync(self.disks[key.disk].is_durable) {
+        let (key, disk) = (slot.key, &self.disks[slot.key.disk]);
+        if !slot.has_next_part() && slot.must_sync(disk.is_durable, disk.syncs.is_some()) {
             slot.begin_to_sync();
-            return self.give(number);
+            return self.sync(number);
         }
         let (done, begun, is_scheduled) = (slot.request, slot.begun, slot.is_scheduled);
         let Some(next) = slot.next_part(now) else { return self.finish(number, None, now) };
@@ -129,7 +153,7 @@ impl Worker {
         }
     }
 
-    fn finish(&mut self, number: u32, failure: Option<Failure>, done_at: Nanos) {
+    pub(super) fn finish(&mut self, number: u32, failure: Option<Failure>, done_at: Nanos) {
         let Some(slot) = self.slots.get(number) else { return };
         let (key, head, status, whole) = (slot.key, slot.head, slot.status, slot.whole);
         let (part, is_scheduled, data_bytes) = (slot.request, slot.is_scheduled, slot.data_bytes());

@@ -2,12 +2,16 @@
 
 use super::given::{Alignment, Bounces, Given};
 use crate::mapped::Lease;
-use crate::request::{Operation, PART_BYTES_MAX};
+use crate::request::{Operation, PART_BYTES_MAX, SEGMENTS_MAX};
 use crate::transfer::Action;
 use libc::iovec;
 use minerva_blocksched::Request;
 use minerva_model::Nanos;
 use vm_memory::GuestAddress;
+
+/// A free slot keeps room for so many pieces in each of its lists: those of the longest request of a driver that keeps to what is offered. A
+/// guest can have thousands of requests under way with eight times as many pieces each.
+const PIECES_KEPT: usize = SEGMENTS_MAX as usize + 2;
 
 /// Which ring of which disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +55,8 @@ pub(super) struct Slot {
     pub(super) allowed: Nanos,
     /// An application of the guest gave it its priority.
     pub(super) is_tagged: bool,
+    /// How many syncs of its image had failed when it began; see [`super::syncs`].
+    pub(super) syncs_failed: u64,
     /// Where its data lies in the guest's memory.
     pub(super) pieces: Vec<iovec>,
     given: Given,
@@ -72,6 +78,7 @@ impl Slot {
             begun: 0,
             allowed: Nanos::ZERO,
             is_tagged: false,
+            syncs_failed: 0,
             pieces: Vec::new(),
             given: Given::default(),
             stage: Stage::Asked,
@@ -112,15 +119,26 @@ impl Slot {
     /// Whether the kernel says of it how many bytes it moved.
     pub(super) fn is_transfer(&self) -> bool {
         match self.operation {
-            Operation::Read { .. } | Operation::Write { .. } => true,
+            Operation::Read { .. } | Operation::Write { .. } => self.stage != Stage::Syncing,
             Operation::WriteZeroes { .. } => self.stage == Stage::Zeroing,
             Operation::Flush | Operation::Discard { .. } | Operation::GetId => false,
         }
     }
 
-    /// What it zeroed has to be made durable before it is answered. Written zeroes are, but for what an earlier part did otherwise.
-    pub(super) fn must_sync(&self, is_durable: bool) -> bool {
-        is_durable && matches!(self.operation, Operation::WriteZeroes { .. }) && self.stage != Stage::Syncing
+    /// What it stored has to be made durable before it is answered. Past the page cache what is written is, but for zeroes that an earlier
+    /// part stored otherwise; else syncs are shared.
+    pub(super) fn must_sync(&self, is_durable: bool, shares_syncs: bool) -> bool {
+        let is_left = match self.operation {
+            Operation::WriteZeroes { .. } => true,
+            Operation::Write { .. } => shares_syncs,
+            Operation::Read { .. } | Operation::Flush | Operation::Discard { .. } | Operation::GetId => false,
+        };
+        is_durable && is_left && self.stage != Stage::Syncing
+    }
+
+    /// Whether what it does now is to make durable.
+    pub(super) fn is_sync(&self) -> bool {
+        self.operation == Operation::Flush || self.stage == Stage::Syncing
     }
 
     pub(super) fn begin_to_sync(&mut self) {
@@ -251,6 +269,9 @@ impl Slots {
         if let Some(slot) = self.slots.get_mut(number as usize) {
             slot.memory = None;
             slot.given.give_back(&mut self.spare);
+            slot.given.shrink_to(PIECES_KEPT);
+            slot.pieces.clear();
+            slot.pieces.shrink_to(PIECES_KEPT);
             self.free.push(number);
         }
     }
@@ -258,9 +279,10 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
-    use super::{Alignment, Bounces, Slot};
+    use super::{Alignment, Bounces, PIECES_KEPT, Slot, Slots};
     use crate::request::{Operation, PART_BYTES_MAX};
     use crate::transfer::Action;
+    use libc::iovec;
     use minerva_blocksched::{FlowId, Kind, Request, RequestId};
     use minerva_model::Nanos;
 
@@ -296,11 +318,50 @@ mod tests {
                 );
             }
             assert_eq!((lengths, slot.whole.arrived), (vec![PART, PART, 512], Nanos(5)));
-            assert_eq!(slot.must_sync(is_durable), is_durable);
+            assert!([true, false].iter().all(|shares| slot.must_sync(is_durable, *shares) == is_durable));
             slot.begin_to_sync();
             assert!(
-                matches!(slot.action(is_durable), Action::Sync) && !slot.must_sync(is_durable) && !slot.is_transfer()
+                matches!(slot.action(is_durable), Action::Sync)
+                    && !slot.must_sync(is_durable, true)
+                    && !slot.is_transfer()
             );
+        }
+    }
+
+    #[test]
+    fn a_durable_write_has_a_sync_behind_it_where_syncs_are_shared() {
+        let mut slot = Slot::free(request(Kind::Write, 0));
+        slot.take(Operation::Write { offset_bytes: 4096 }, request(Kind::Write, 512));
+        let of = |slot: &Slot| {
+            [(true, true), (true, false), (false, true)].map(|(durable, shares)| slot.must_sync(durable, shares))
+        };
+        assert_eq!((of(&slot), slot.is_sync(), slot.is_transfer()), ([true, false, false], false, true));
+        slot.begin_to_sync();
+        assert_eq!((of(&slot), slot.is_sync(), slot.is_transfer()), ([false; 3], true, false));
+        slot.take(Operation::Read { offset_bytes: 4096 }, request(Kind::Read, 512));
+        assert_eq!((of(&slot), slot.is_sync()), ([false; 3], false));
+        slot.take(Operation::Flush, request(Kind::Flush, 0));
+        assert_eq!((of(&slot), slot.is_sync()), ([false; 3], true));
+    }
+
+    #[test]
+    fn a_free_slot_keeps_room_for_the_pieces_of_a_usual_request_however_many_there_were() {
+        let mut memory = vec![0u8; 1000];
+        let at = &raw mut memory[0];
+        for (count, kept) in [(1000, 0..=PIECES_KEPT), (PIECES_KEPT, PIECES_KEPT..=PIECES_KEPT)] {
+            let (mut slots, length) = (Slots::default(), count as u32);
+            let number = slots.reserve(request(Kind::Write, length));
+            let slot = slots.get(number).unwrap();
+            slot.take(Operation::Write { offset_bytes: 4096 }, request(Kind::Write, length));
+            slot.pieces =
+                (0..count).map(|piece| iovec { iov_base: at.wrapping_add(piece).cast(), iov_len: 1 }).collect();
+            slots.prepare(number, Alignment { memory: 1, block_bytes: 512 });
+            assert!(slots.slots[0].given.capacity() >= count);
+            slots.release(number);
+            let slot = &slots.slots[0];
+            for capacity in [slot.pieces.capacity(), slot.given.capacity()] {
+                assert!(kept.contains(&capacity), "{capacity} of {count}");
+            }
         }
     }
 }
