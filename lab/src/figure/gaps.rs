@@ -2,6 +2,7 @@
 
 mod contents;
 mod plan;
+mod tool;
 
 use super::idle::{Window, end};
 use super::race::wait_until;
@@ -9,7 +10,7 @@ use super::undo::arm_counters;
 use crate::clock::boottime;
 use crate::daemon::{Daemon, DaemonConfig};
 use crate::disk::{Disk, DiskSpec, FileSystem, RUNTIME_DIRECTORY};
-use crate::error::{At, LabError, Result};
+use crate::error::Result;
 use crate::scene::{Contents, Directory};
 use crate::workload::{
     Access, Appearance, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
@@ -19,15 +20,13 @@ use minerva_model::{CgroupVersion, Nanos};
 use plan::{BURST_MS, PAUSE_MS, SETTLE};
 use serde::Serialize;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use tool::Tool;
 
 pub use plan::{GapsPlan, GapsReader, GapsWork};
 
 const SLICE_MS: u64 = 1000;
 const BLOCK_BYTES: u32 = 8 << 10;
-/// How long the daemon is waited for.
-const TRIES: u32 = 50;
 
 /// What a window brought.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -270,47 +269,6 @@ fn prepare(work: GapsWork, files: &Path) -> Result<Vec<String>> {
         }
         GapsWork::Scrub => add("btrfs-scrub", files),
     })
-}
-
-/// The operator's tool, on the daemon of the scene.
-struct Tool<'a> {
-    plan: &'a GapsPlan,
-    directory: &'a Path,
-}
-
-impl Tool<'_> {
-    fn add(&self, arguments: &[String]) -> Result<()> {
-        let mut words = vec!["background", "add", "--name", "work"];
-        words.extend(arguments.iter().map(String::as_str));
-        self.run(&words).map(drop)
-    }
-
-    /// For how long the work ran so far, and whether it is over.
-    fn status(&self) -> Result<(f64, bool)> {
-        for _ in 0..TRIES {
-            let text = self.run(&["--json", "background", "list"])?;
-            let queue: Option<serde_json::Value> = text.lines().next().and_then(|line| serde_json::from_str(line).ok());
-            let status = |queue: serde_json::Value| {
-                let is_over = matches!(queue.get("state")?.as_str()?, "done" | "failed");
-                Some((queue.get("ran_seconds")?.as_f64()?, is_over))
-            };
-            if let Some(status) = queue.and_then(status) {
-                return Ok(status);
-            }
-        }
-        Err(LabError::BadPlan("the daemon says nothing of the background work".to_owned()))
-    }
-
-    fn run(&self, arguments: &[&str]) -> Result<String> {
-        let tool = &self.plan.tool;
-        let socket = self.directory.join("control.sock");
-        let output = Command::new(tool).arg("--socket").arg(socket).args(arguments).output().at("start", tool)?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(LabError::BadPlan(format!("{} {} failed: {said}", tool.display(), arguments.join(" "))))
-    }
 }
 
 #[cfg(test)]
