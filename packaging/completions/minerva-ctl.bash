@@ -944,13 +944,17 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__boost)
-            opts="-h --device --json --socket --config --help"
+            opts="-h --device --key --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2232,7 +2236,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__forecast__subcmd__evaluate)
-            opts="-h --time --column --by --step --report --json --socket --config --help"
+            opts="-h --time --time-unit --column --by --step --report --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2240,6 +2244,10 @@ _minerva__ctl() {
             case "${prev}" in
                 --time)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time-unit)
+                    COMPREPLY=($(compgen -W "s ms us ns" -- "${cur}"))
                     return 0
                     ;;
                 --column)
@@ -3350,7 +3358,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__run)
-            opts="-h --name --weight --priority --job --bytes --when --deadline --begin-by --access --device --tag --stream --json --socket --config --help"
+            opts="-h --name --weight --priority --job --bytes --when --deadline --begin-by --access --device --path --tag --stream --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3393,6 +3401,10 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3464,7 +3476,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__when)
-            opts="-h --bytes --deadline --begin-by --access --device --pool --no-wait --json --socket --config --help"
+            opts="-h --bytes --deadline --begin-by --access --device --path --pool --no-wait --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3487,6 +3499,10 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

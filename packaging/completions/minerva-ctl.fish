@@ -76,7 +76,11 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and no
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -a "evaluate" -d 'Backtest every model on a recording, or on your own CSV or Parquet file; works without the daemon'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l time -d 'The column with the time [default: one called time, timestamp or date; without it each row is a step]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l time -d 'The column with the time [default: one called time, timestamp or date, or the first with dates; without it each row is a step]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l time-unit -d 'The unit of times that are numbers [default: by their size]' -r -f -a "s\t'Seconds'
+ms\t'Milliseconds'
+us\t'Microseconds'
+ns\t'Nanoseconds'"
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l column -d 'Only this column; can be given several times [default: every column of numbers]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l by -d 'Rows with the same value in this column form a separate series' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l step -d 'The length of a step [default: the median time from row to row, or 1s]' -r
@@ -90,7 +94,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l rounds -d 'Rounds of the comparison' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l device -d 'Only this disk, such as sda' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l mount -d 'Only the disk that holds this path' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads, or each part of the comparison in each round' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads, or each part of the comparison in each round: at least 100ms' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l probe -d 'Test it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk'
@@ -321,7 +325,8 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l when -d 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l deadline -d 'When it should be finished, from now' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l begin-by -d 'When it must have started, from now' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that holds --path, or if there is none, the one that the tenant uses most]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l path -d 'What it will read or write, or something beside it; this shows on which disk [default: the working directory]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l tag -d 'In a guest whose disk minerva-blk serves: the priority of its requests, 1 to 254, higher is more urgent; no server is needed' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l stream -d 'The number of this application in the guest, 1 to 31 [default: derived from its process and tag]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
@@ -454,6 +459,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __f
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from help" -f -a "take" -d 'Take credits from an account, as the operator: no more than it holds'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l device -d 'On this disk only, as MAJ:MIN of the host; the price is the same' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l key -d 'Buy it only once for this key, however often the command is repeated [default: a new key]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l json -d 'Print JSON, one object per line'
@@ -462,7 +468,8 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l bytes -
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l deadline -d 'When it should be finished, from now' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l begin-by -d 'When it must have started, from now' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that holds --path, or if there is none, the one that the tenant uses most]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l path -d 'What it will read or write, or something beside it; this shows on which disk [default: the working directory]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l pool -d 'Of an operation that writes: it may be told to write to this pool of the cache, temporary or stable' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F

@@ -4,39 +4,77 @@
 //! Carried forward is what was entered first, up to the first row that is younger than the age or gave credits that have not
 //! expired. Of such a beginning no account's sum is below zero, and of what it holds nothing can be spent any more. The keys of
 //! purchases go with their rows: a key is known for as long as the age says.
+//!
+//! A sum is kept for as long as it says anything: of a cgroup, whose account no other boot has, until the last of its rows is carried
+//! forward in a later boot, and a sum of nothing until its account has no row.
 
 use crate::Store;
 use crate::error::StoreError;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::time::Duration;
 
-/// Rows that one call carries forward at most, so that it does not delay a slice.
+/// Rows that one call carries forward at most, and sums that it deletes at most, so that it does not delay a slice.
 const ROWS_MAX: i64 = 5_000;
 
+/// What a call of [`Store::carry_forward`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Rows carried forward.
+    pub rows: usize,
+    /// Accounts whose rows came to less than nothing, as they can only where the ledger was written wrongly. They were carried forward
+    /// as nothing: what was spent too much is forgiven.
+    pub overdrawn: Vec<String>,
+}
+
 impl Store {
-    /// Carries forward entries older than `age`, a bounded number of them a call; how many, durable on return.
-    pub fn carry_forward(&mut self, age: Duration) -> Result<usize, StoreError> {
+    /// Carries forward entries older than `age`, a bounded number of them a call; durable on return.
+    pub fn carry_forward(&mut self, age: Duration) -> Result<Carried, StoreError> {
         let now = (self.clock)();
         let oldest = now.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         let write = |connection: &Connection| {
             let transaction = connection.unchecked_transaction()?;
-            let Some(end) = first_kept(&transaction, now, oldest)? else { return Ok(0) };
+            let mut carried = Carried::default();
+            if let Some(end) = first_kept(&transaction, now, oldest)? {
+                carried.overdrawn = add_up(&transaction, end)?;
+                carried.rows = transaction.execute("DELETE FROM ledger WHERE id < ?1", [end])?;
+            }
             transaction.execute(
-                "INSERT OR REPLACE INTO ledger_carried (account, boot, micro_credits, through_id)
-                 SELECT ledger.account, ledger.boot,
-                     sum(CASE WHEN kind IN ('earned', 'given') THEN ledger.micro_credits ELSE -ledger.micro_credits END)
-                         + coalesce(max(before.micro_credits), 0),
-                     max(ledger.id)
-                 FROM ledger LEFT JOIN ledger_carried AS before USING (account, boot)
-                 WHERE ledger.id < ?1 GROUP BY ledger.account, ledger.boot",
-                [end],
+                "DELETE FROM ledger_carried WHERE (account, boot) IN (
+                     SELECT account, boot FROM ledger_carried AS carried
+                     WHERE (boot NOT IN ('', ?1) OR micro_credits = 0)
+                         AND NOT EXISTS (SELECT 1 FROM ledger WHERE account = carried.account AND boot = carried.boot)
+                     LIMIT ?2
+                 )",
+                params![self.boot_id, ROWS_MAX],
             )?;
-            let rows = transaction.execute("DELETE FROM ledger WHERE id < ?1", [end])?;
             transaction.commit()?;
-            Ok(rows)
+            Ok(carried)
         };
         write(&self.connection).map_err(|error| self.failed("write to", error))
     }
+}
+
+/// Writes down what each account's rows before `end` come to, with what was carried forward before; whose come to less than nothing.
+fn add_up(connection: &Connection, end: i64) -> rusqlite::Result<Vec<String>> {
+    let mut sums = connection.prepare_cached(
+        "SELECT ledger.account, ledger.boot,
+             sum(CASE WHEN kind IN ('earned', 'given') THEN ledger.micro_credits ELSE -ledger.micro_credits END)
+                 + coalesce(max(before.micro_credits), 0),
+             max(ledger.id)
+         FROM ledger LEFT JOIN ledger_carried AS before USING (account, boot)
+         WHERE ledger.id < ?1 GROUP BY ledger.account, ledger.boot",
+    )?;
+    let mut insert = connection.prepare_cached("INSERT OR REPLACE INTO ledger_carried VALUES (?1, ?2, ?3, ?4)")?;
+    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let sums = sums.query_map([end], row)?.collect::<rusqlite::Result<Vec<(String, String, i64, i64)>>>()?;
+    let mut overdrawn = Vec::new();
+    for (account, boot, sum, through) in sums {
+        insert.execute(params![account, boot, sum.max(0), through])?;
+        if sum < 0 {
+            overdrawn.push(account);
+        }
+    }
+    Ok(overdrawn)
 }
 
 /// The first row that stays; nothing when all do. Stamps are the wall clock's, and that may leap: as with the audit, nothing is too

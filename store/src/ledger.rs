@@ -192,22 +192,54 @@ impl Store {
         since_unix_ms: i64,
         count_max: u32,
     ) -> Result<Vec<LedgerRow>, StoreError> {
+        let (condition, scope) = match account {
+            Some(account) => ("account = ?1 AND boot = ?2", self.scope(account)),
+            None => ("?1 = ?2", ""),
+        };
+        self.ledger_where(condition, [account.unwrap_or(""), scope], since_unix_ms, count_max)
+    }
+
+    /// The same of an account as people know it: a group, or the path of a cgroup, whatever its directory's number and in every boot.
+    pub fn ledger_as_shown(
+        &self,
+        account: &str,
+        since_unix_ms: i64,
+        count_max: u32,
+    ) -> Result<Vec<LedgerRow>, StoreError> {
+        let (condition, [first, last]) = as_shown(account);
+        self.ledger_where(condition, [&first, &last], since_unix_ms, count_max)
+    }
+
+    fn ledger_where(
+        &self,
+        condition: &str,
+        values: [&str; 2],
+        since_unix_ms: i64,
+        count_max: u32,
+    ) -> Result<Vec<LedgerRow>, StoreError> {
         let read = || {
-            let (where_account, scope) = match account {
-                Some(account) => ("account = ?1 AND boot = ?2", self.scope(account)),
-                None => ("?1 = ?2", ""),
-            };
             let mut select = self.connection.prepare_cached(&format!(
                 "SELECT at_unix_ms, kind, micro_credits, request, expires_at_unix_ms, account FROM ledger
-                 WHERE {where_account} AND at_unix_ms >= ?3 ORDER BY id DESC LIMIT ?4"
+                 WHERE {condition} AND at_unix_ms >= ?3 ORDER BY id DESC LIMIT ?4"
             ))?;
-            let rows = select.query_map(params![account.unwrap_or(""), scope, since_unix_ms, count_max], ledger_row)?;
+            let rows = select.query_map(params![values[0], values[1], since_unix_ms, count_max], ledger_row)?;
             let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
             rows.reverse();
             Ok(rows)
         };
         read().map_err(|error| self.failed("read from", error))
     }
+}
+
+/// The condition for rows of an account as people know it, and what it compares with: the first part is a range, for the indices that begin
+/// with accounts, and the second leaves out paths that go on behind a `#` of their own.
+pub(crate) fn as_shown(account: &str) -> (&'static str, [String; 2]) {
+    if account.starts_with("group:") {
+        return ("account = ?1", [account.to_owned(), String::new()]);
+    }
+    // '$' is the character behind '#'.
+    let condition = "account >= ?1 AND account < ?2 AND rtrim(account, '0123456789') = ?1";
+    (condition, [format!("cgroup:{account}#"), format!("cgroup:{account}$")])
 }
 
 fn purchase(row: &Row<'_>) -> rusqlite::Result<Purchase> {

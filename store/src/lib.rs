@@ -30,6 +30,7 @@ mod schema;
 mod transaction;
 
 pub use background::{BackgroundFound, BackgroundRow, LastingIdentity};
+pub use carry::Carried;
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
 pub use deferred::{Deferral, DeferralStep, RedoLog};
 pub use disks::DiskIdentities;

@@ -2,6 +2,7 @@
 
 use crate::Store;
 use crate::error::StoreError;
+use crate::ledger::as_shown;
 use rusqlite::{Row, params};
 
 /// How a request was answered.
@@ -52,7 +53,7 @@ pub enum Whose {
     All,
     /// Those of tenants of this name.
     Tenant(String),
-    /// Those of this account.
+    /// Those of this account as people know it: a group, or the path of a cgroup.
     Account(String),
 }
 
@@ -73,20 +74,31 @@ impl Store {
 
     /// The latest answers since an instant, the oldest first and at most `count_max`.
     pub fn requests(&self, whose: &Whose, since_unix_ms: i64, count_max: u32) -> Result<Vec<RequestRow>, StoreError> {
-        let (condition, text) = match whose {
-            Whose::All => ("?1 = ''", ""),
-            Whose::Tenant(name) => ("tenant = ?1", name.as_str()),
-            Whose::Account(account) => ("account = ?1", account.as_str()),
+        let (condition, [first, last]) = match whose {
+            Whose::All => ("?1 = ?2", Default::default()),
+            Whose::Tenant(name) => ("tenant = ?1", [name.clone(), String::new()]),
+            Whose::Account(account) => as_shown(account),
         };
         let read = || {
             let mut select = self.connection.prepare_cached(&format!(
                 "SELECT at_unix_ms, tenant, account, kind, request, text FROM participation
-                 WHERE {condition} AND at_unix_ms >= ?2 ORDER BY id DESC LIMIT ?3"
+                 WHERE {condition} AND at_unix_ms >= ?3 ORDER BY id DESC LIMIT ?4"
             ))?;
-            let rows = select.query_map(params![text, since_unix_ms, count_max], request_row)?;
+            let rows = select.query_map(params![first, last, since_unix_ms, count_max], request_row)?;
             let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
             rows.reverse();
             Ok(rows)
+        };
+        read().map_err(|error| self.failed("read from", error))
+    }
+
+    /// The accounts of tenants of a name, as far as answers to them are kept.
+    pub fn accounts_of(&self, tenant_name: &str) -> Result<Vec<String>, StoreError> {
+        let read = || {
+            let mut select =
+                self.connection.prepare_cached("SELECT DISTINCT account FROM participation WHERE tenant = ?1")?;
+            let rows = select.query_map([tenant_name], |row| row.get(0))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
         };
         read().map_err(|error| self.failed("read from", error))
     }

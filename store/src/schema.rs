@@ -189,8 +189,11 @@ pub(crate) struct Schema {
 }
 
 /// The daemon's store.
-pub(crate) const STORE: Schema =
-    Schema { application_id: APPLICATION_ID, steps: &MIGRATIONS, loss: "histories of tenants start anew" };
+pub(crate) const STORE: Schema = Schema {
+    application_id: APPLICATION_ID,
+    steps: &MIGRATIONS,
+    loss: "histories, credits, levels, background work and runs of jobs are lost",
+};
 
 impl Schema {
     /// A database of this number and these steps, the loss of which means `loss`.

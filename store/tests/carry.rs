@@ -117,16 +117,90 @@ fn only_what_was_carried_forward_can_be_deleted_and_one_row_stays() {
         store.post(&[entry(0, EntryKind::Earned, 7, None), entry(1, EntryKind::Earned, 5, None)]).expect("written");
     }
     let day = Duration::from_secs(86_400);
-    assert_eq!(store.carry_forward(day).expect("carried"), 0, "it is young");
+    let carry = |store: &mut Store, days| store.carry_forward(days * day).expect("carried").rows;
+    assert_eq!(carry(&mut store, 1), 0, "it is young");
     clock.fetch_add(2 * 86_400_000, Ordering::Relaxed);
-    assert_eq!(store.carry_forward(day).expect("carried"), 0, "there is nothing else to tell the time by");
+    assert_eq!(carry(&mut store, 1), 0, "there is nothing else to tell the time by");
     store.post(&[entry(0, EntryKind::Earned, 1, None)]).expect("written");
-    assert_eq!(store.carry_forward(day).expect("carried"), 0, "a clock that leaps makes nothing old");
+    assert_eq!(carry(&mut store, 1), 0, "a clock that leaps makes nothing old");
     clock.fetch_add(86_400_000, Ordering::Relaxed);
-    assert_eq!(store.carry_forward(2 * day).expect("carried"), 6);
-    assert_eq!(store.carry_forward(2 * day).expect("carried"), 0);
+    assert_eq!([carry(&mut store, 2), carry(&mut store, 2)], [6, 0]);
     assert_eq!([held(&store, 0), held(&store, 1)], [22, 15]);
     let other = rusqlite::Connection::open(&path).expect("opens");
     let refused = other.execute("DELETE FROM ledger", []).expect_err("refused");
     assert!(refused.to_string().contains("append-only"));
+}
+
+/// So many milliseconds are as old as the ledger's rows become here.
+const KEPT: Duration = Duration::from_secs(3_600);
+
+/// Time passes, as it does with entries now and then.
+fn pass(store: &mut Store, clock: &AtomicI64, minutes: i64) {
+    for _ in 0..minutes {
+        clock.fetch_add(60_000, Ordering::Relaxed);
+        store.post(&[entry(1, EntryKind::Earned, 1, None)]).expect("written");
+    }
+}
+
+fn sums(path: &Path) -> Vec<(String, String, i64)> {
+    let other = rusqlite::Connection::open(path).expect("opens");
+    let mut select = other
+        .prepare("SELECT account, boot, micro_credits FROM ledger_carried WHERE account <> 'group:b'")
+        .expect("prepared");
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).expect("read");
+    rows.collect::<rusqlite::Result<_>>().expect("read")
+}
+
+#[test]
+fn sums_of_cgroups_of_earlier_boots_do_not_stay_and_those_that_count_do() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let mut store = open(&path, &clock);
+    let of = |account: String, kind| Posting::from(LedgerEntry { account, ..entry(0, kind, 7, None).entry });
+    let cgroups = (0..1_000).map(|number| of(format!("cgroup:c#{number}"), EntryKind::Earned));
+    // One that is left in the boot has nothing.
+    let none = [EntryKind::Earned, EntryKind::Expired].map(|kind| of("cgroup:none#1".to_owned(), kind));
+    let group = entry(0, EntryKind::Earned, 9, None);
+    store.post(&cgroups.chain(none).chain([group]).collect::<Vec<_>>()).expect("written");
+    pass(&mut store, &clock, 62);
+    assert_eq!(store.carry_forward(KEPT).expect("carried").rows, 1_000 + 3 + 1);
+    assert_eq!(sums(&path).len(), 1_000 + 1, "of this boot, but for that of nothing");
+    let of_this_boot = store.balance_micro_credits("cgroup:c#999").expect("read");
+    assert_eq!((of_this_boot, held(&store, 0)), (7, 9));
+
+    drop(store);
+    let clock_of_store = Arc::clone(&clock);
+    let clock_of_store = Box::new(move || clock_of_store.load(Ordering::Relaxed));
+    let mut store = Store::open(&path, "boot-b", clock_of_store).expect("opens").0;
+    // The same path and number are another cgroup in this boot.
+    store.post(&[of("cgroup:c#1".to_owned(), EntryKind::Earned)]).expect("written");
+    pass(&mut store, &clock, 62);
+    store.carry_forward(KEPT).expect("carried");
+    let kept = [("cgroup:c#1", "boot-b", 7), ("group:a", "", 9)];
+    assert_eq!(sums(&path), kept.map(|(account, boot, sum)| (account.to_owned(), boot.to_owned(), sum)));
+    assert_eq!((store.balance_micro_credits("cgroup:c#1").expect("read"), held(&store, 0)), (7, 9));
+    assert_eq!(held(&store, 1), 124, "carried forward and not");
+}
+
+#[test]
+fn an_account_that_is_below_zero_is_told_and_keeps_nobodys_entries_from_being_carried_forward() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let mut store = open(&path, &clock);
+    store
+        .post(&[
+            entry(0, EntryKind::Earned, 25, None),
+            entry(0, EntryKind::Spent, 25, Some(1)),
+            entry(0, EntryKind::Spent, 25, Some(2)),
+            entry(2, EntryKind::Earned, 5, None),
+        ])
+        .expect("written");
+    assert_eq!(store.balance_micro_credits(ACCOUNTS[0]).expect("read"), -25);
+    pass(&mut store, &clock, 62);
+    let carried = store.carry_forward(KEPT).expect("carried");
+    assert_eq!((carried.rows, carried.overdrawn), (4 + 1, vec![ACCOUNTS[0].to_owned()]));
+    assert_eq!([held(&store, 0), held(&store, 2)], [0, 5]);
+    pass(&mut store, &clock, 1);
+    let carried = store.carry_forward(KEPT).expect("carried");
+    assert_eq!((carried.rows, carried.overdrawn), (1, Vec::new()), "said once");
 }

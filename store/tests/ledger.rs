@@ -236,3 +236,34 @@ fn requests_are_audited_and_the_old_ones_deleted() {
     assert_eq!(store.prune(limits).expect("pruned").rows, 1);
     assert_eq!(store.requests(&Whose::All, 0, 9).expect("read"), rows[1..]);
 }
+
+#[test]
+fn an_account_as_people_know_it_has_the_rows_of_all_its_directories_and_no_others() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let ours = ["cgroup:a/b#7", "cgroup:a/b#8", "cgroup:a/b#31"];
+    let others = ["cgroup:a/b", "cgroup:a/b#c#7", "cgroup:a/b/c#7", "cgroup:a/bc#7", "cgroup:a#7", "group:a/b"];
+    for boot in ["boot-a", "boot-b"] {
+        let (mut store, _) = open(&path, boot, &clock);
+        let all = ours.iter().chain(&others).map(|account| entry(account, EntryKind::Earned, 1, None));
+        store.post(&all.collect::<Vec<_>>()).expect("written");
+        let rows = ours.iter().chain(&others).map(|account| RequestRow {
+            at_unix_ms: NOON,
+            tenant_name: "b".to_owned(),
+            account: (*account).to_owned(),
+            kind: AnswerKind::Granted,
+            request: String::new(),
+            text: String::new(),
+        });
+        store.audit_requests(&rows.collect::<Vec<_>>()).expect("written");
+    }
+    let (store, _) = open(&path, "boot-b", &clock);
+    let entered = store.ledger_as_shown("a/b", 0, 99).expect("read");
+    let entered: Vec<&str> = entered.iter().map(|row| row.account.as_str()).collect();
+    assert_eq!(entered, ours.repeat(2), "of every boot, the oldest first");
+    let answered = store.requests(&Whose::Account("a/b".into()), 0, 99).expect("read");
+    let answered: Vec<&str> = answered.iter().map(|row| row.account.as_str()).collect();
+    assert_eq!(answered, entered);
+    assert_eq!(store.ledger_as_shown("group:a/b", 0, 99).expect("read").len(), 2);
+    assert_eq!(store.accounts_of("b").expect("read").len(), ours.len() + others.len());
+}

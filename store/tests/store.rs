@@ -284,7 +284,7 @@ fn a_file_that_is_no_database_is_moved_aside_and_told() {
     let fixture = Fixture::new();
     std::fs::write(fixture.path(), vec![b'x'; 8192]).expect("written");
     let (store, notes) = fixture.try_open("boot-a").expect("opens");
-    expect!["the store DIR/minerva.db is damaged (file is not a database); it was moved to DIR/minerva.db.corrupt-1, and a new one was made: histories of tenants start anew"]
+    expect!["the store DIR/minerva.db is damaged (file is not a database); it was moved to DIR/minerva.db.corrupt-1, and a new one was made: histories, credits, levels, background work and runs of jobs are lost"]
         .assert_eq(&fixture.shown(&notes[0]));
     assert_eq!(std::fs::read(fixture.directory.path().join("minerva.db.corrupt-1")).expect("kept"), vec![b'x'; 8192]);
     drop(store);

@@ -15,6 +15,7 @@ mod container_socket;
 pub mod decode;
 #[cfg(feature = "fuzzing")]
 pub mod decode_check;
+mod descriptors;
 pub mod directory;
 mod dispatch;
 pub mod listen;

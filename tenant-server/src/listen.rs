@@ -3,9 +3,7 @@
 use crate::container_socket;
 use crate::tls::{Tls, TlsError};
 use minerva_config::ParticipationSettings;
-use minerva_linux_observe::DESCRIPTORS_MAX;
 use minerva_linux_observe::socket_path::remove_left_behind;
-use rustix::process::{Resource, getrlimit, setrlimit};
 use std::fs::{self, Permissions};
 use std::io;
 use std::net::SocketAddr;
@@ -15,11 +13,6 @@ use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Runtime;
 use tokio_vsock::{VMADDR_CID_ANY, VsockAddr, VsockListener};
-
-/// Descriptors that the daemon needs beside those of connections.
-const DESCRIPTORS_OWN: u64 = 256;
-/// And would like to have: the observer keeps a quarter of what may be open, up to its bound.
-const DESCRIPTORS_LIKED: u64 = 4 * DESCRIPTORS_MAX;
 
 /// Why tenants cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +68,6 @@ pub struct TenantListeners {
 impl TenantListeners {
     /// Opens the sockets. The caller holds the lock that only one daemon has, so that a socket left behind is nobody's.
     pub fn open(settings: &ParticipationSettings) -> Result<Self, ListenError> {
-        raise_descriptor_limit(settings.limits.connections_max);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             // Looks into /proc for the machines on vsock.
@@ -147,26 +139,4 @@ pub fn bind(path: &Path, mode: u32) -> Result<std::os::unix::net::UnixListener, 
         Ok(listener)
     };
     listen().map_err(|source| ListenError::Socket { path: path.to_owned(), source })
-}
-
-/// Two of the usual limit of 1,024 are soon one too many; the service manager's hard limit is meant for this.
-fn raise_descriptor_limit(connections_max: u32) {
-    let mut limit = getrlimit(Resource::Nofile);
-    // Of each the socket, and the process at its other end.
-    let wanted = 2 * u64::from(connections_max) + DESCRIPTORS_OWN;
-    let liked = wanted + DESCRIPTORS_LIKED;
-    if limit.current.is_none_or(|current| current >= liked) {
-        return;
-    }
-    limit.current = Some(limit.maximum.map_or(liked, |most| most.min(liked)));
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "the number of open files was not raised, so that fewer tenants can connect, ignoring");
-    }
-    if limit.current < Some(wanted) {
-        tracing::warn!(
-            "{} connections of tenants need {wanted} open files; raise LimitNOFILE= of the unit, or lower \
-             participation.connections_max",
-            connections_max
-        );
-    }
 }

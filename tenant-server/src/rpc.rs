@@ -41,7 +41,7 @@ impl Participation for RpcHandler {
 
     async fn describe(&self, request: Request<v1::DescribeRequest>) -> Result<Response<v1::DescribeResponse>, Status> {
         self.answered("Describe", String::new(), request, async |CallContext { session, .. }, _| {
-            let mut answer = self.shared.ask(session.caller.tenant.id, Call::Describe).await?;
+            let mut answer = self.shared.ask(&session.caller.tenant, Call::Describe).await?;
             answer.identified_by = session.caller.identified_by.to_owned();
             Ok(answer)
         })
@@ -57,7 +57,7 @@ impl Participation for RpcHandler {
                 AskedLifetime::Process(pid) => self.lifetime_of(session, pid).await?,
             };
             let call = |answer| Call::SetLevel { level, lifetime, answer };
-            let level = self.shared.ask(session.caller.tenant.id, call).await?;
+            let level = self.shared.ask(&session.caller.tenant, call).await?;
             Ok(v1::SetLevelResponse { level: decode::level_number(level) })
         })
         .await
@@ -105,7 +105,7 @@ impl Participation for RpcHandler {
             let registration = message.registration;
             let debt = decode::debt_report(message)?;
             let call = |answer| Call::ReportDebt(debt, registration, answer);
-            self.shared.ask(session.caller.tenant.id, call).await?;
+            self.shared.ask(&session.caller.tenant, call).await?;
             Ok(v1::ReportDebtResponse {})
         })
         .await
@@ -118,7 +118,7 @@ impl Participation for RpcHandler {
         self.answered("SetSchedule", String::new(), request, async |CallContext { session, .. }, message| {
             let (entries, time_zone) = decode::schedule(message)?;
             let call = |answer| Call::SetSchedule { entries, time_zone, answer };
-            let level = self.shared.ask(session.caller.tenant.id, call).await?;
+            let level = self.shared.ask(&session.caller.tenant, call).await?;
             Ok(v1::SetScheduleResponse { level: decode::level_number(level) })
         })
         .await
@@ -127,7 +127,7 @@ impl Participation for RpcHandler {
     async fn credits(&self, request: Request<v1::CreditsRequest>) -> Result<Response<v1::CreditsResponse>, Status> {
         self.answered("Credits", String::new(), request, async |CallContext { session, .. }, message| {
             let entries_max = decode::entries_max(&message);
-            self.shared.ask(session.caller.tenant.id, |answer| Call::Credits { entries_max, answer }).await
+            self.shared.ask(&session.caller.tenant, |answer| Call::Credits { entries_max, answer }).await
         })
         .await
     }
@@ -137,7 +137,7 @@ impl Participation for RpcHandler {
         self.answered("Boost", key, request, async |CallContext { session, .. }, message| {
             let decode::Purchase { id, amount, device } = decode::boost(message)?;
             let call = |answer| Call::Boost { id, amount, device, answer };
-            self.shared.ask(session.caller.tenant.id, call).await
+            self.shared.ask(&session.caller.tenant, call).await
         })
         .await
     }
@@ -162,7 +162,7 @@ impl Participation for RpcHandler {
         let key = request.get_ref().request_id.clone();
         self.answered("Begin", key, request, async |CallContext { session, .. }, message| {
             let id = operation(message.request_id)?;
-            self.shared.ask(session.caller.tenant.id, |answer| Call::Begin(id, answer)).await?;
+            self.shared.ask(&session.caller.tenant, |answer| Call::Begin(id, answer)).await?;
             Ok(v1::BeginResponse {})
         })
         .await
@@ -172,7 +172,7 @@ impl Participation for RpcHandler {
         let key = request.get_ref().request_id.clone();
         self.answered("Finish", key, request, async |CallContext { session, .. }, message| {
             let id = operation(message.request_id)?;
-            self.shared.ask(session.caller.tenant.id, |answer| Call::Finish(id, answer)).await?;
+            self.shared.ask(&session.caller.tenant, |answer| Call::Finish(id, answer)).await?;
             Ok(v1::FinishResponse {})
         })
         .await
@@ -182,7 +182,7 @@ impl Participation for RpcHandler {
         let key = request.get_ref().request_id.clone();
         self.answered("Cancel", key, request, async |CallContext { session, .. }, message| {
             let id = operation(message.request_id)?;
-            self.shared.ask(session.caller.tenant.id, |answer| Call::Cancel(id, answer)).await?;
+            self.shared.ask(&session.caller.tenant, |answer| Call::Cancel(id, answer)).await?;
             Ok(v1::CancelResponse {})
         })
         .await
@@ -261,12 +261,12 @@ impl RpcHandler {
         session: &Session,
         call: impl FnOnce(mpsc::Sender<Result<T, Refusal>>) -> Call,
     ) -> Result<(T, mpsc::Receiver<Result<T, Refusal>>), Denial> {
-        let permit = self.shared.permit()?;
+        let slot = self.shared.slot(&session.caller.tenant)?;
         let (sender, mut receiver) = mpsc::channel(STREAM_QUEUE_LENGTH);
         self.shared.send(session.caller.tenant.id, call(sender))?;
         let patience = Duration::from_nanos(ANSWER_WAIT_MAX.0);
         let first = tokio::time::timeout(patience, receiver.recv()).await;
-        drop(permit);
+        drop(slot);
         match first {
             Err(_) => Err(Denial::no_answer(ANSWER_WAIT_MAX)),
             Ok(None) => Err(Denial::stopping()),

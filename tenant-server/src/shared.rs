@@ -13,12 +13,15 @@ use crate::status::Denial;
 use minerva_clock::boottime;
 use minerva_linux_observe::Roots;
 use minerva_model::{Nanos, TenantId};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// Requests that may wait for their answer at once. The loop's queue is longer, so that operators still find a place in it.
 const REQUESTS_WAITING_MAX: usize = 512;
+/// One account's are at most one part in so many: where the store is slow, the requests of a few who change things would take all slots.
+const ACCOUNT_PART: usize = 8;
 /// A cgroup is seen within two slices; where slices are long nobody is kept waiting for so long.
 const LISTED_WAIT_MAX: Nanos = Nanos::from_secs(5);
 /// How often one that waits for its cgroup to be seen looks again.
@@ -34,8 +37,29 @@ pub struct Shared {
     pub(crate) starts: Starts,
     refusals: Refusals,
     period: SharedPeriod,
-    asks: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+    waiting_of: Arc<Mutex<BTreeMap<String, usize>>>,
     limits: SharedQuotas,
+}
+
+/// A slot among the requests that wait for their answer, given back by being dropped.
+#[derive(Debug)]
+pub(crate) struct WaitingSlot {
+    _slot: OwnedSemaphorePermit,
+    account: String,
+    waiting_of: Arc<Mutex<BTreeMap<String, usize>>>,
+}
+
+impl Drop for WaitingSlot {
+    fn drop(&mut self) {
+        let mut waiting_of = self.waiting_of.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = waiting_of.get_mut(&self.account) {
+            *count -= 1;
+            if *count == 0 {
+                waiting_of.remove(&self.account);
+            }
+        }
+    }
 }
 
 /// Who asks, found out.
@@ -57,9 +81,9 @@ impl Shared {
     ) -> Self {
         let LiveSettings { identities, limits, period, .. } = settings;
         let (identities, limits, period) = (identities.clone(), limits.clone(), period.clone());
-        let asks = Arc::new(Semaphore::new(REQUESTS_WAITING_MAX));
+        let (waiting, waiting_of) = (Arc::new(Semaphore::new(REQUESTS_WAITING_MAX)), Arc::default());
         let starts = Starts::default();
-        Self { requests, directory, roots, identities, starts, refusals, period, asks, limits }
+        Self { requests, directory, roots, identities, starts, refusals, period, waiting, waiting_of, limits }
     }
 
     pub(crate) fn limits(&self) -> &SharedQuotas {
@@ -141,13 +165,17 @@ impl Shared {
     }
 
     /// Sends what is asked to the loop and waits for the answer.
-    pub(crate) async fn ask<T>(&self, tenant: TenantId, call: impl FnOnce(Answer<T>) -> Call) -> Result<T, Denial> {
-        let permit = self.permit()?;
+    pub(crate) async fn ask<T>(
+        &self,
+        tenant: &ListedTenant,
+        call: impl FnOnce(Answer<T>) -> Call,
+    ) -> Result<T, Denial> {
+        let slot = self.slot(tenant)?;
         let (sender, receiver) = oneshot::channel();
-        self.send(tenant, call(sender))?;
+        self.send(tenant.id, call(sender))?;
         let patience = Duration::from_nanos(ANSWER_WAIT_MAX.0);
         let answer = tokio::time::timeout(patience, receiver).await;
-        drop(permit);
+        drop(slot);
         match answer {
             Err(_) => Err(Denial::no_answer(ANSWER_WAIT_MAX)),
             Ok(Err(_)) => Err(Denial::stopping()),
@@ -157,8 +185,16 @@ impl Shared {
     }
 
     /// Room among the requests that wait for an answer.
-    pub(crate) fn permit(&self) -> Result<OwnedSemaphorePermit, Denial> {
-        Arc::clone(&self.asks).try_acquire_owned().map_err(|_| Denial::busy())
+    pub(crate) fn slot(&self, tenant: &ListedTenant) -> Result<WaitingSlot, Denial> {
+        let slot = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Denial::busy())?;
+        let account = tenant.account.clone();
+        let mut waiting_of = self.waiting_of.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = waiting_of.entry(account.clone()).or_default();
+        if *count >= REQUESTS_WAITING_MAX / ACCOUNT_PART {
+            return Err(Denial::too_many_waiting(*count));
+        }
+        *count += 1;
+        Ok(WaitingSlot { _slot: slot, account, waiting_of: Arc::clone(&self.waiting_of) })
     }
 
     /// Sends what is asked to the loop, which answers by itself.
@@ -206,7 +242,7 @@ mod tests {
         shared.directory.complete();
         let word = |denial: Denial| denial.word;
         assert_eq!(shared.await_listed("new").await.map_err(word), Err("unknown-tenant"));
-        settings.set(&ParticipationSettings::default(), Nanos::from_secs(60), 1).expect("there are no certificates");
+        settings.set(&ParticipationSettings::default(), Nanos::from_secs(60), 1);
         tokio::time::pause();
         assert_eq!(shared.await_listed("new").await.map_err(word), Err("not-seen-yet"));
     }
@@ -224,6 +260,22 @@ mod tests {
         shared.directory.enter(&tenant(1, "a", Role::Participant));
         assert_eq!(shared.await_named("a").await.map(|listed| listed.id).map_err(word), Ok(TenantId(1)));
         assert_eq!(shared.await_listed("a/below").await.map(|listed| listed.id).map_err(word), Ok(TenantId(1)));
+    }
+
+    #[test]
+    fn no_account_takes_all_slots_of_requests_that_wait() {
+        let shared = shared(Nanos::SECOND);
+        let listed = |number: u64, name: &str| {
+            shared.directory.enter(&tenant(number, name, Role::Participant));
+            shared.directory.of_cgroup(name).expect("it is listed")
+        };
+        let (one, other) = (listed(1, "one"), listed(2, "other"));
+        let mut slots: Vec<_> = (0..64).map(|_| shared.slot(&one).expect("room")).collect();
+        let denial = shared.slot(&one).expect_err("an eighth of all");
+        assert_eq!((denial.code, denial.word), (Code::ResourceExhausted, "too-many-streams"));
+        assert!(shared.slot(&other).is_ok());
+        slots.pop();
+        assert!(shared.slot(&one).is_ok());
     }
 
     #[tokio::test]

@@ -58,6 +58,11 @@ impl SharedQuotas {
         counts.limits.set(settings);
     }
 
+    #[cfg(test)]
+    pub(crate) fn settings(&self) -> TenantLimits {
+        self.lock().settings
+    }
+
     /// Looks at the counts; a denial names the limit.
     pub(crate) fn with<T>(
         &self,

@@ -127,6 +127,13 @@ impl Denial {
         Self { retry_after: Some(BUSY), ..Self::new(Code::ResourceExhausted, "busy", message) }
     }
 
+    /// More of one account than may wait for their answers at a time.
+    pub(crate) fn too_many_waiting(count: usize) -> Self {
+        let message =
+            format!("{count} requests wait for their answers, which is the limit. Ask again when some are answered.");
+        Self { retry_after: Some(BUSY), ..Self::new(Code::ResourceExhausted, "too-many-streams", message) }
+    }
+
     /// The loop did not answer in time.
     pub(crate) fn no_answer(patience: Nanos) -> Self {
         let message = format!(

@@ -1,7 +1,7 @@
 //! The agent's socket: one agent a socket, and who is connected to it.
 
 use crate::arguments::ListeningAddress;
-use crate::users::{Place, Places};
+use crate::users::{Slot, Slots};
 use anyhow::{Context, anyhow};
 use futures_util::Stream;
 use listenfd::ListenFd;
@@ -171,7 +171,7 @@ pub(crate) struct Peer {
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: UnixStream,
-    _place: Place,
+    _slot: Slot,
     _attendance: Attendance,
 }
 
@@ -208,11 +208,11 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Places for as many connections as leave the agent descriptors of its own.
-fn places() -> Places {
+/// Slots for as many connections as leave the agent descriptors of its own.
+fn slots() -> Slots {
     let descriptors_max = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let descriptors_max = descriptors_max.and_then(|most| usize::try_from(most).ok()).unwrap_or(CONNECTIONS_MAX);
-    Places::new(descriptors_max.saturating_sub(DESCRIPTORS_KEPT).min(CONNECTIONS_MAX))
+    Slots::new(descriptors_max.saturating_sub(DESCRIPTORS_KEPT).min(CONNECTIONS_MAX))
 }
 
 /// Every connection, without an end. One beyond what its user may have is closed, so that its program goes on without a server, as it would
@@ -221,8 +221,8 @@ pub(crate) fn connections(
     listening: &Listening,
     attendances: Attendances,
 ) -> impl Stream<Item = io::Result<Connection>> + '_ {
-    let start = (listening, attendances, places());
-    futures_util::stream::unfold(start, |(listening, attendances, places)| async move {
+    let start = (listening, attendances, slots());
+    futures_util::stream::unfold(start, |(listening, attendances, slots)| async move {
         loop {
             let stream = match listening.listener.accept().await {
                 Ok((stream, _)) => stream,
@@ -233,9 +233,9 @@ pub(crate) fn connections(
                 }
             };
             let user = stream.peer_cred().map_or(UNKNOWN_USER, |credentials| credentials.uid());
-            if let Some(place) = places.take(user) {
-                let connection = Connection { stream, _place: place, _attendance: attendances.enter() };
-                return Some((Ok(connection), (listening, attendances, places)));
+            if let Some(slot) = slots.take(user) {
+                let connection = Connection { stream, _slot: slot, _attendance: attendances.enter() };
+                return Some((Ok(connection), (listening, attendances, slots)));
             }
         }
     })

@@ -9,7 +9,7 @@ use crate::message::{Unread, carried};
 use crate::own_disk;
 use crate::resume::{self, Kind};
 use crate::upstream::{Carried, Upstream};
-use crate::users::{Place, Places};
+use crate::users::{Slot, Slots};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use minerva_api::v1::participation_server::SERVICE_NAME;
@@ -63,7 +63,7 @@ pub(crate) struct Proxy {
     upstream: Upstream,
     process_level: ProcessLevel,
     attendances: Attendances,
-    streams: Places,
+    streams: Slots,
 }
 
 impl Proxy {
@@ -76,7 +76,7 @@ impl Proxy {
         if let Err(error) = recalled {
             tracing::warn!("the level of the agent before this one is lost, ignoring: {error:#}");
         }
-        Self { upstream, process_level, attendances, streams: Places::new(STREAMS_MAX) }
+        Self { upstream, process_level, attendances, streams: Slots::new(STREAMS_MAX) }
     }
 
     async fn carry(self, request: http::Request<Body>) -> http::Response<Body> {
@@ -130,15 +130,15 @@ impl Proxy {
         kind: Kind,
         request: Request<Bytes>,
     ) -> Result<Response<impl tokio_stream::Stream<Item = Result<Bytes, Status>> + use<>>, Status> {
-        let place = self.place(&request)?;
+        let slot = self.slot(&request)?;
         let mut call = message(path, request);
         if kind == Kind::Wait {
             call.message = own_disk::told::<CoordinateRequest>(call.message);
         }
         let answers = resume::open(self.upstream.clone(), call, kind);
-        // The place lives in the stream, and goes with it.
+        // The slot lives in the stream, and goes with it.
         let answers = ReceiverStream::new(answers).map(move |answer| {
-            let _held = &place;
+            let _held = &slot;
             answer
         });
         Ok(Response::new(answers))
@@ -150,7 +150,7 @@ impl Proxy {
         is_debt: bool,
         request: Request<Bytes>,
     ) -> Result<Response<impl tokio_stream::Stream<Item = Result<Bytes, Status>> + use<>>, Status> {
-        let place = self.place(&request)?;
+        let slot = self.slot(&request)?;
         let mut call = message(path, request);
         if is_debt {
             call.message = own_disk::told::<HoldDebtRequest>(call.message);
@@ -158,7 +158,7 @@ impl Proxy {
         let answers = self.upstream.stream(&call).await.map_err(|status| self.upstream.broken_off(&status))?;
         let upstream = self.upstream.clone();
         let answers = answers.map(move |answer| {
-            let _held = &place;
+            let _held = &slot;
             answer.map_err(|status| upstream.broken_off(&status))
         });
         Ok(Response::new(answers))
@@ -184,7 +184,7 @@ impl Proxy {
     }
 
     /// A stream for whoever asks.
-    fn place(&self, request: &Request<Bytes>) -> Result<Place, Status> {
+    fn slot(&self, request: &Request<Bytes>) -> Result<Slot, Status> {
         self.streams.take(peer_of(request).map_or(UNKNOWN_USER, |peer| peer.user)).ok_or_else(|| {
             let message = format!(
                 "{STREAMS_MAX} holds and waits can be open through this agent, {} of them of one user. End some first.",

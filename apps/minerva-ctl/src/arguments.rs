@@ -3,7 +3,7 @@
 use crate::background::arguments::BackgroundCommand;
 use crate::cache::CacheCommand;
 use crate::disk::DiskCommand;
-use crate::quantity::{boost_amount, credits, duration, job_name, schedule_entry, size};
+use crate::quantity::{boost_amount, credits, duration, job_name, reading_time, schedule_entry, size};
 use minerva_client::cache::Pool;
 use minerva_client::{Access, BoostAmount, Level, Operation, v1};
 use minerva_model::MicroCredits;
@@ -98,8 +98,8 @@ pub(crate) enum Command {
         /// Only the disk that holds this path
         #[arg(long, value_name = "PATH")]
         mount: Option<PathBuf>,
-        /// How long the probe reads, or each part of the comparison in each round
-        #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "4s")]
+        /// How long the probe reads, or each part of the comparison in each round: at least 100ms
+        #[arg(long, value_name = "DURATION", value_parser = reading_time, default_value = "4s")]
         seconds: Duration,
     },
     /// Put every knob back as it was before Minerva; works without the daemon
@@ -290,6 +290,9 @@ pub(crate) enum Command {
         /// On this disk only, as MAJ:MIN of the host; the price is the same
         #[arg(long, value_name = "MAJ:MIN")]
         device: Option<String>,
+        /// Buy it only once for this key, however often the command is repeated [default: a new key]
+        #[arg(long, value_name = "KEY")]
+        key: Option<String>,
     },
     /// Ask when an operation may begin, and wait until then
     ///
@@ -351,9 +354,12 @@ pub(crate) struct Bounds {
     /// What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]
     #[arg(long, value_name = "KIND", requires = "size")]
     access: Option<Access>,
-    /// On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]
+    /// On which disk, as MAJ:MIN of the host [default: the disk that holds --path, or if there is none, the one that the tenant uses most]
     #[arg(long, value_name = "MAJ:MIN", requires = "size")]
     device: Option<String>,
+    /// What it will read or write, or something beside it; this shows on which disk [default: the working directory]
+    #[arg(long, value_name = "PATH", conflicts_with = "device", requires = "size")]
+    path: Option<PathBuf>,
 }
 
 impl Bounds {
@@ -366,10 +372,7 @@ impl Bounds {
         if let Some(span) = self.begin_by {
             operation = operation.begin_within(span);
         }
-        match self.device {
-            Some(device) => operation.device(device),
-            None => operation,
-        }
+        Operation { device: self.device, path: self.path, ..operation }
     }
 }
 
@@ -398,8 +401,8 @@ pub(crate) enum ForecastCommand {
     /// idle was predicted correctly and the Brier score, and the time per forecast, fits included.
     ///
     /// In a CSV or Parquet file each column of numbers is a series, except the one with the time: seconds, milliseconds, microseconds
-    /// or nanoseconds since 1970, or dates. Rows that cannot be used are named with their line and skipped, and missing
-    /// steps become gaps; the exit status is then 1.
+    /// or nanoseconds since 1970, or dates. A first line without numbers and dates names the columns. Rows that cannot be used are
+    /// named with their line and skipped, and missing steps become gaps; the exit status is then 1.
     Evaluate(Evaluated),
 }
 
@@ -408,9 +411,12 @@ pub(crate) enum ForecastCommand {
 pub(crate) struct Evaluated {
     /// A recording of minerva-ctl record, or a file that ends in .csv, .csv.gz, .tsv or .parquet
     pub(crate) file: PathBuf,
-    /// The column with the time [default: one called time, timestamp or date; without it each row is a step]
+    /// The column with the time [default: one called time, timestamp or date, or the first with dates; without it each row is a step]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) time: Option<String>,
+    /// The unit of times that are numbers [default: by their size]
+    #[arg(long, value_name = "UNIT", value_enum)]
+    pub(crate) time_unit: Option<TimeUnit>,
     /// Only this column; can be given several times [default: every column of numbers]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) column: Vec<String>,
@@ -423,6 +429,19 @@ pub(crate) struct Evaluated {
     /// Write a report with plots: forecasts, autocorrelations, decomposition
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
+}
+
+/// The unit of times that are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TimeUnit {
+    /// Seconds
+    S,
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+    /// Nanoseconds
+    Ns,
 }
 
 /// Commands for the operator on an account.
@@ -530,7 +549,12 @@ mod tests {
         assert!(!read("minerva-ctl priority --for 8h --no-schedule"));
         assert!(read("minerva-ctl when --bytes 500M --deadline 20s"));
         assert!(!read("minerva-ctl when --bytes 500M --deadline 20s --begin-by 20s"));
+        assert!(read("minerva-ctl run --when 500M --path /data -- true"));
+        assert!(!read("minerva-ctl when --bytes 500M --path /data --device 8:0"));
+        assert!(!read("minerva-ctl run --path /data -- true"));
         assert!(read("minerva-ctl run --when 500M --deadline 20s --priority low -- true"));
         assert!(!read("minerva-ctl run --deadline 20s -- true"));
+        assert!(read("minerva-ctl doctor --device sda --probe --seconds 100ms"));
+        assert!(!read("minerva-ctl doctor --device sda --compare --seconds 0"));
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     let seed = fastrand::u64(..);
     let alone = play(&mut groups, &scene, &mut arms, in_force, (request.rounds, seed));
     if let Some(number) = groups.signal() {
-        drop(groups);
+        groups.close().context("interrupted")?;
         output::note("interrupted; all is as it was");
         return Ok(CommandStatus::Signalled(number));
     }

@@ -13,6 +13,10 @@ use std::time::Duration;
 /// with its slices, which may be a minute apart, and is not waited for so.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// A daemon that does not know a call says no more than that.
+const ANOTHER_VERSION: &str =
+    "the daemon is of another version than this tool and does not know this; restart it (systemctl restart minervad)";
+
 /// What is done with the daemon.
 pub(crate) type Work = std::pin::Pin<Box<dyn Future<Output = anyhow::Result<CommandStatus>>>>;
 
@@ -119,6 +123,21 @@ pub(crate) async fn soon<T>(answer: impl Future<Output = T>) -> Option<T> {
 pub(crate) fn message(error: &anyhow::Error) -> String {
     match error.downcast_ref::<tonic::Status>() {
         Some(status) if !status.message().is_empty() => status.message().to_owned(),
+        Some(status) if status.code() == tonic::Code::Unimplemented => ANOTHER_VERSION.to_owned(),
         _ => format!("{error:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ANOTHER_VERSION, message};
+    use tonic::Status;
+
+    #[test]
+    fn what_a_daemon_refuses_is_its_own_sentence_and_what_it_does_not_know_is_told_with_what_to_do() {
+        assert_eq!(message(&Status::not_found("no tenant").into()), "no tenant");
+        assert_eq!(message(&Status::unimplemented("not on this host").into()), "not on this host");
+        assert_eq!(message(&Status::unimplemented("").into()), ANOTHER_VERSION);
+        assert_eq!(message(&anyhow::anyhow!("inner").context("outer")), "outer: inner");
     }
 }

@@ -79,7 +79,8 @@ struct SliceLine {
     remedy: String,
 }
 
-/// Judges, prints, and proves if asked to. A disk where nothing bites is a finding, and so is a slice that hides its services.
+/// Judges, prints, and proves if asked to. A disk where nothing bites and something can be done is a finding, and so is a slice that hides
+/// its services.
 pub(crate) fn run(request: &Request) -> anyhow::Result<CommandStatus> {
     let config = request.file.load()?;
     let roots = place::roots(&config)?;
@@ -98,7 +99,7 @@ pub(crate) fn run(request: &Request) -> anyhow::Result<CommandStatus> {
     if matches!(wanted, Wanted::Everything) {
         tag::report(&config.daemon.runtime_dir, request.json)?;
     }
-    let mut found = shown.iter().any(|line| !line.bites) || !slices.is_empty();
+    let mut found = shown.iter().any(|line| wanted.asks_for_something(line, &config)) || !slices.is_empty();
     if let Some(proof) = request.proof {
         let [id] = wanted.probed(&devices)[..] else {
             bail!("name the disk to read from: --device NAME or --mount PATH")
@@ -171,6 +172,14 @@ impl Wanted {
             Self::Disk(wanted) => *wanted == id,
             Self::Mount { disks, .. } => disks.contains(&id),
         }
+    }
+
+    /// Whether something is to be done about a disk: not where it is watched only because the file says so, nor where nobody asked for it
+    /// and the daemon does not look at it.
+    fn asks_for_something(&self, line: &DiskLine, config: &Config) -> bool {
+        let only = &config.daemon.devices_only;
+        let is_meant = !matches!(self, Self::Everything) || only.is_empty() || only.contains(&line.disk);
+        !line.bites && line.remedy.is_some() && is_meant
     }
 
     fn has_mount(&self, mount: &MountFacts) -> bool {

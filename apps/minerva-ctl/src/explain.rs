@@ -10,6 +10,9 @@ use minerva_api::client::Operator;
 use minerva_api::v1;
 use serde::Serialize;
 
+/// Why nothing was decided about most tenants about which nothing was.
+const NOT_USED: &str = "it has not used a steered disk";
+
 /// One line for programs.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -37,10 +40,9 @@ pub(crate) async fn run(
         at.map(|text| moment::parse(&text, &jiff::Zoned::now())).transpose().map_err(|error| anyhow!(error))?;
     let at_unix_ns = instant.and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
     let answer = client.explain(v1::ExplainRequest { tenant: tenant.clone(), at_unix_ns }).await?.into_inner();
-    if instant.is_none()
-        && let Some((slice, tenant)) = present(&mut client, &tenant).await?
-    {
-        let lines = as_it_is(&slice, &tenant);
+    let present = if instant.is_none() { present(&mut client, &tenant).await? } else { None };
+    if let Some((slice, tenant)) = &present {
+        let lines = as_it_is(slice, tenant);
         if json {
             lines.iter().try_for_each(output::json)?;
         } else {
@@ -55,13 +57,23 @@ pub(crate) async fn run(
         }
     }
     if answer.explanations.is_empty() {
-        let message = format!("nothing was decided about {tenant} up to then: it has not used a steered disk");
+        let why = present.map_or(NOT_USED, |(slice, tenant)| why_not(&slice, &tenant));
+        let message = format!("nothing was decided about {tenant} up to then: {why}");
         if json {
             output::json(&Line::Nothing { tenant: &tenant, message: &message })?;
         }
         output::say(&message);
     }
     Ok(CommandStatus::found_if(answer.explanations.is_empty()))
+}
+
+/// Why nothing is decided about a tenant as it is now.
+fn why_not(slice: &v1::Slice, tenant: &v1::Tenant) -> &'static str {
+    match slice.mode.as_str() {
+        "observe" => "the mode is observe, in which nothing is decided",
+        _ if tenant.excluded => "a rule of the operator's file excludes it",
+        _ => NOT_USED,
+    }
 }
 
 /// The tenant as it is now, and the slice that says so.
@@ -110,6 +122,17 @@ fn page(explanation: &v1::Explanation) -> String {
 mod tests {
     use super::Line;
     use minerva_api::v1;
+
+    #[test]
+    fn why_nothing_is_decided_is_the_mode_a_rule_or_that_no_disk_was_used() {
+        let why = |mode: &str, excluded| {
+            let slice = v1::Slice { mode: mode.to_owned(), ..v1::Slice::default() };
+            super::why_not(&slice, &v1::Tenant { excluded, ..v1::Tenant::default() })
+        };
+        assert!(why("observe", false).contains("mode is observe") && why("observe", true).contains("mode is observe"));
+        assert!(why("enforce", true).contains("excludes it"));
+        assert_eq!(why("shadow", false), super::NOT_USED);
+    }
 
     #[test]
     fn each_line_for_programs_says_what_it_is() {

@@ -36,6 +36,7 @@ mod replay;
 mod restore;
 mod rm;
 mod run;
+mod screen;
 mod seen;
 mod signals;
 mod status;
@@ -158,7 +159,7 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
             with_daemon(Box::new(move |client| Box::pin(answered(adjust::run(client, command, json)))))
         }
         Command::Credits { command: None, entries } => block_on(tenant::credits(&file, entries, json)),
-        Command::Boost { amount, device } => block_on(tenant::boost(&file, amount, device.as_deref(), json)),
+        Command::Boost { amount, device, key } => block_on(tenant::boost(&file, amount, device.as_deref(), key, json)),
         Command::When { bytes, bounds, pool, no_wait } => {
             let operation = minerva_client::Operation { pool, ..bounds.operation(bytes) };
             block_on(when::run(&file, operation, !no_wait, json))

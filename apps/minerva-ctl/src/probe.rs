@@ -5,7 +5,7 @@
 use crate::output::{self, CommandStatus};
 use crate::probe_groups::{ProbeGroups, cap, weight, write_group};
 use crate::probe_reader::ReaderJob;
-use anyhow::bail;
+use anyhow::{Context, bail, ensure};
 use minerva_actuate::suitability;
 use minerva_config::Config;
 use minerva_linux_observe::Roots;
@@ -80,14 +80,16 @@ pub(crate) fn run(
     let mut groups = ProbeGroups::open(config, roots)?;
     let raced = prove(knob, device, duration, &mut |set| race(&mut groups, device, region, duration, set));
     if let Some(number) = groups.signal() {
+        groups.close().context("interrupted")?;
         output::note("interrupted; the probe's tenants and weights are removed");
         return Ok(CommandStatus::Signalled(number));
     }
     let (asked_ratio, bytes) = raced?;
     groups.close()?;
-    let got_ratio = bytes[0] as f64 / (bytes[1].max(1)) as f64;
-    // A disk slower than the least cap would pass whatever the knob does.
-    anyhow::ensure!(asked_ratio > 1.0 / PART_NEEDED, "{} is too slow or too busy for a proof; try again", device.name);
+    // A disk slower than the least cap would pass whatever the knob does, and one that served nothing shows nothing.
+    let shows = bytes.iter().all(|bytes| *bytes > 0) && asked_ratio > 1.0 / PART_NEEDED;
+    ensure!(shows, "{} is too slow or too busy for a proof; try again", device.name);
+    let got_ratio = bytes[0] as f64 / bytes[1] as f64;
     let bites = got_ratio >= asked_ratio * PART_NEEDED;
     let seconds = duration.as_secs_f64();
     let (disk, back_end) = (device.name.clone(), back_end.as_str());

@@ -5,9 +5,20 @@ use minerva_model::{JobSettings, MicroCredits};
 use minerva_quantity::{parse_duration, parse_size};
 use std::time::Duration;
 
+/// A turning disk does some ten requests in it.
+const READING_TIME_MIN: Duration = Duration::from_millis(100);
+
 /// A duration: `60s`, `2 min`, `1h 30m`, or bare seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// How long readers read to show something.
+pub(crate) fn reading_time(text: &str) -> Result<Duration, String> {
+    match duration(text) {
+        Ok(time) if time < READING_TIME_MIN => Err(format!("`{text}` shows nothing: give at least 100ms")),
+        time => time,
+    }
 }
 
 /// How much will be moved: more than nothing.
@@ -118,6 +129,14 @@ mod tests {
         assert!(duration("soon").is_err() && duration("-5s").is_err());
         assert_eq!([size("500M"), size("500MB"), size("500MiB")], [Ok(500_000_000), Ok(500_000_000), Ok(500 << 20)]);
         assert!(size("0").is_err() && size("5Mx").is_err());
+    }
+
+    #[test]
+    fn readers_read_for_long_enough_to_show_something() {
+        assert_eq!(super::reading_time("100ms"), Ok(Duration::from_millis(100)));
+        for text in ["0", "0s", "99ms", "soon"] {
+            assert!(super::reading_time(text).is_err(), "{text}");
+        }
     }
 
     #[test]

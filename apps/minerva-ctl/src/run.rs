@@ -67,7 +67,7 @@ async fn begin(file: &OperatorFile, part: Part, signals: &mut Signals) -> Result
             Ok(client) => client,
             Err(error) => {
                 warn(&format!("{error:#}"));
-                return Begun { held: None, coordinated: None, job: None };
+                return (None, Begun { held: None, coordinated: None, job: None });
             }
         };
         let held = match part.level {
@@ -83,20 +83,20 @@ async fn begin(file: &OperatorFile, part: Part, signals: &mut Signals) -> Result
             None => None,
         };
         when::warn_of_absence(&client);
-        Begun { held, coordinated, job }
+        (Some(client), Begun { held, coordinated, job })
     };
-    let mut begun = tokio::select! {
-        begun = ask => begun,
+    let (client, mut begun) = tokio::select! {
+        asked = ask => asked,
         came = signals.next() => return Err(came),
     };
-    if let Some(coordinated) = begun.coordinated.take() {
-        begun.coordinated = Some(when::until_begin(coordinated, signals).await?.0);
+    if let (Some(client), Some(coordinated)) = (client, begun.coordinated.take()) {
+        begun.coordinated = Some(when::until_begin(&client, coordinated, signals).await?.0);
     }
     Ok(begun)
 }
 
 fn warn(reason: &str) {
-    output::note(&format!("{reason}; the command runs without"));
+    output::note(&format!("{}; the command runs without", reason.trim_end_matches('.')));
 }
 
 impl Begun {

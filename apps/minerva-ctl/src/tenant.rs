@@ -156,11 +156,21 @@ pub(crate) async fn boost(
     file: &OperatorFile,
     amount: BoostAmount,
     device: Option<&str>,
+    key: Option<String>,
     json: bool,
 ) -> anyhow::Result<CommandStatus> {
     let client = connect_to_server(file).await?;
-    let bought = match client.boost(amount, device).await {
+    let key = key.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    let bought = match client.boost_as(&key, amount, device).await {
         Ok(bought) => bought,
+        Err(Error::Unreachable { address, waited, source, .. }) => {
+            return Err(anyhow!(
+                "no answer from {address} within {} s ({}): is minervad running? It may have been bought, and with `--key {key}` it is \
+                 not bought twice",
+                waited.as_secs(),
+                source.message()
+            ));
+        }
         Err(error) => return found(error, json),
     };
     ensure_served(&client)?;

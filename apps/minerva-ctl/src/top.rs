@@ -9,8 +9,9 @@ use crate::forecast;
 use crate::keys::{Pressed, pressed};
 use crate::output::{self, CommandStatus};
 use crate::part;
+use crate::screen;
 use crate::signals::Signals;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use minerva_api::client::Operator;
 use minerva_api::v1;
 use ratatui::Frame;
@@ -21,11 +22,15 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState, Wrap};
 use std::time::Duration;
+use tonic::{Code, Streaming};
 
 /// How often keys are looked for between slices.
 const KEY_PERIOD: Duration = Duration::from_millis(50);
 /// The frame that `--once` draws where no terminal gives its width.
 const WIDTH_ONCE: u16 = 160;
+
+/// What a connection that broke off is told as, and no refusal of the daemon is.
+const OF_CONNECTION: [Code; 4] = [Code::Cancelled, Code::Internal, Code::Unavailable, Code::Unknown];
 
 /// Lines at the foot for the selected line in full.
 const FOOT_LINES: u16 = 9;
@@ -39,31 +44,37 @@ pub(crate) async fn run(
 ) -> anyhow::Result<CommandStatus> {
     let mut slices = answered(client.watch(v1::WatchRequest {})).await?.into_inner();
     if json {
-        while let Some(answer) = slices.message().await? {
-            output::json(&answer.slice.unwrap_or_default())?;
+        loop {
+            output::json(&next(&mut slices).await?)?;
             if once {
-                break;
+                return Ok(CommandStatus::Well);
             }
         }
-        return Ok(CommandStatus::Well);
     }
     if once {
-        let slice = slices.message().await?.and_then(|answer| answer.slice).unwrap_or_default();
+        let slice = next(&mut slices).await?;
         output::text(&format!("{}{}", frame_text(&slice)?, served.text()))?;
         return Ok(CommandStatus::Well);
     }
     let mut served = served.aside()?;
     // None ends this program before the terminal is as it was.
     let mut signals = Signals::catch()?;
-    let mut terminal = ratatui::try_init().context("failed to take over the terminal; try --once")?;
-    let result = live(&mut terminal, &mut slices, &mut served, &mut signals).await;
-    ratatui::try_restore().context("failed to give the terminal back")?;
-    result
+    let mut terminal = screen::take()?;
+    screen::give_back(live(&mut terminal, &mut slices, &mut served, &mut signals).await)
+}
+
+/// The next slice. However the daemon ends, there is none.
+async fn next(slices: &mut Streaming<v1::WatchResponse>) -> anyhow::Result<v1::Slice> {
+    match slices.message().await {
+        Ok(Some(answer)) => Ok(answer.slice.unwrap_or_default()),
+        Err(status) if !OF_CONNECTION.contains(&status.code()) => Err(status.into()),
+        _ => bail!("the daemon stopped"),
+    }
 }
 
 async fn live(
     terminal: &mut ratatui::DefaultTerminal,
-    slices: &mut tonic::Streaming<v1::WatchResponse>,
+    slices: &mut Streaming<v1::WatchResponse>,
     served: &mut ServedAside,
     signals: &mut Signals,
 ) -> anyhow::Result<CommandStatus> {
@@ -72,15 +83,12 @@ async fn live(
     terminal.draw(|frame| draw(frame, &slice, Some(selected))).context("failed to draw")?;
     loop {
         tokio::select! {
-            answer = slices.message() => match answer? {
-                Some(answer) => {
-                    slice = answer.slice.unwrap_or_default();
-                    if is_served_shown {
-                        served.want();
-                    }
+            came = next(slices) => {
+                slice = came?;
+                if is_served_shown {
+                    served.want();
                 }
-                None => anyhow::bail!("the daemon stopped"),
-            },
+            }
             came = signals.next() => return Ok(CommandStatus::Signalled(came.number)),
             () = served.changed() => {}
             _ = keys.tick() => match pressed()? {

@@ -51,26 +51,31 @@ pub(crate) async fn run(
     warn_of_absence(&client);
     let answer = coordinated.answer();
     print_answer(answer, coordinated.key(), json)?;
-    if !wait && matches!(answer, Answer::Wait { .. }) {
-        // Nobody is there to be called.
-        give_up(coordinated).await;
+    let is_over = matches!(answer, Answer::Now | Answer::Pool);
+    if !wait && !is_over {
+        match answer {
+            // Nobody is there to be called.
+            Answer::Wait { .. } => give_up(coordinated).await,
+            _ => coordinated.leave(),
+        }
         return Ok(CommandStatus::Well);
     }
-    if !wait || matches!(answer, Answer::Now | Answer::Pool) {
-        coordinated.leave();
-        return Ok(CommandStatus::Well);
-    }
-    match until_begin(coordinated, &mut signals).await {
+    // With an answer to begin, this only learns whether it was the server's.
+    match until_begin(&client, coordinated, &mut signals).await {
         Ok((coordinated, begun)) => {
             coordinated.leave();
-            print_begun(begun, json).map(|()| CommandStatus::Well)
+            if !is_over {
+                print_begun(begun, json)?;
+            }
+            Ok(CommandStatus::Well)
         }
         Err(came) => Ok(CommandStatus::Signalled(came.number)),
     }
 }
 
-/// Waits until the operation may begin. A signal gives it up.
+/// Waits until the operation may begin, and says if it does so because the server went away. A signal gives it up.
 pub(crate) async fn until_begin(
+    client: &Client,
     mut coordinated: Coordinated,
     signals: &mut Signals,
 ) -> Result<(Coordinated, Begun), Came> {
@@ -79,7 +84,13 @@ pub(crate) async fn until_begin(
         came = signals.next() => Err(came),
     };
     match begun {
-        Ok(begun) => Ok((coordinated, begun)),
+        Ok(begun) => {
+            // Where there was none, that was said.
+            if begun == Begun::Unserved && client.absence().is_none() {
+                output::note("the server does not answer; going on without");
+            }
+            Ok((coordinated, begun))
+        }
         Err(came) => {
             give_up(coordinated).await;
             Err(came)
@@ -130,9 +141,6 @@ fn print_begun(begun: Begun, json: bool) -> anyhow::Result<()> {
     };
     if json {
         return output::json(&BegunLine { begun: word });
-    }
-    if begun == Begun::Unserved {
-        output::note("the server went away; going on without");
     }
     output::text("now\n")
 }

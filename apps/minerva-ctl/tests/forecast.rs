@@ -2,13 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+mod tables;
+
 use minerva_engine::Engine;
 use minerva_model::{
     CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Event, IoCounters, Nanos, Origin, Sample,
     Tenant, TenantId, TenantIo, TenantKind, Terms, WaitCounters,
 };
 use minerva_store::Recorder;
-use parquet::data_type::{DoubleType, Int64Type};
+use parquet::data_type::{Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -22,6 +24,16 @@ fn evaluate(file: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
     command.args(["forecast", "evaluate"]).arg(file).args(options);
     command.output().unwrap()
+}
+
+/// The exit status of a run on a table, what it printed, and what it said beside.
+fn judged(name: &str, table: &str, options: &[&str]) -> (Option<i32>, String, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join(name);
+    std::fs::write(&file, table).unwrap();
+    let output = evaluate(&file, options);
+    let [shown, told] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), shown, told)
 }
 
 /// The scores of a run, one object a model and horizon.
@@ -103,59 +115,6 @@ fn days_are_judged_from_midnight_to_midnight() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named_with_its_line_and_the_rest_is_judged() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("broken.csv");
-    let mut text = "time,rate\n".to_owned();
-    for second in 0..200 {
-        let row = match second {
-            3 => "3,NaN".to_owned(),
-            4 => "4,-7".to_owned(),
-            5 => "5,inf".to_owned(),
-            6 => "6,many".to_owned(),
-            7 => "7".to_owned(),
-            8 => "2,1".to_owned(),
-            9 => "yesterday,1".to_owned(),
-            10 => "7,5".to_owned(),
-            50..60 => continue,
-            _ => format!("{second},5"),
-        };
-        text.push_str(&row);
-        text.push('\n');
-    }
-    std::fs::write(&file, text).unwrap();
-    let output = evaluate(&file, &["--json"]);
-    assert_eq!(output.status.code(), Some(1), "something was found");
-    let told = String::from_utf8(output.stderr.clone()).unwrap();
-    for (line, what) in [
-        (5, "rate: not a finite number; taken as a gap"),
-        (6, "rate: a negative number; taken as a gap"),
-        (8, "rate: no number; taken as a gap"),
-        (9, "rate: too few cells; taken as a gap"),
-        (10, "an earlier time than in a row above; the row is passed over"),
-        (11, "the time cannot be read; the row is passed over"),
-        (12, "the time of the row above again; the row is passed over"),
-        (13, "rate: a gap before this row; 2 such lines, also 52"),
-    ] {
-        assert!(told.contains(&format!("broken.csv:{line}: {what}")), "{line}: {what}\n{told}");
-    }
-    assert_eq!(find(&scores(&output), "next step", "last value")["mae"].as_f64(), Some(0.0));
-}
-
-#[test]
-fn several_series_one_after_the_other_are_told_from_a_clock_that_went_back() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("three.csv");
-    let row = |number: u64| format!("vm{},{},{}\n", number / 100, number % 100, cycle(number));
-    std::fs::write(&file, "vm,time,load\n".to_owned() + &(0..300).map(row).collect::<String>()).unwrap();
-    let told = String::from_utf8(evaluate(&file, &[]).stderr).unwrap();
-    assert!(told.contains(" such lines") && told.contains("--by COLUMN"), "{told}");
-    let output = evaluate(&file, &["--by", "vm"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("MASE: the MAE in units of"));
-}
-
-#[test]
 fn a_constant_is_forecast_and_one_point_honestly_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let of = |name: &str, rows: usize| {
@@ -221,30 +180,6 @@ fn what_never_ends_is_not_read_and_what_no_model_takes_is_a_gap() {
     let output = evaluate(&large, &["--step", "0s"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && told.contains("--step 0s is no step"), "{told}");
-}
-
-#[test]
-fn a_parquet_file_is_a_table_too() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("cycle.parquet");
-    let schema = parse_message_type("message rows { required int64 time_ms; required double rate; }").unwrap();
-    let properties = Arc::new(WriterProperties::builder().build());
-    let mut writer =
-        SerializedFileWriter::new(std::fs::File::create(&file).unwrap(), Arc::new(schema), properties).unwrap();
-    let mut group = writer.next_row_group().unwrap();
-    let times: Vec<i64> = (0..400).map(|second| (1_700_000_000 + second) * 1000).collect();
-    let rates: Vec<f64> = (0..400).map(cycle).collect();
-    let mut column = group.next_column().unwrap().unwrap();
-    column.typed::<Int64Type>().write_batch(&times, None, None).unwrap();
-    column.close().unwrap();
-    let mut column = group.next_column().unwrap().unwrap();
-    column.typed::<DoubleType>().write_batch(&rates, None, None).unwrap();
-    column.close().unwrap();
-    group.close().unwrap();
-    writer.close().unwrap();
-    let output = evaluate(&file, &["--json", "--time", "time_ms"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(find(&scores(&output), "next step", "autoregression, Burg")["forecasts"].as_u64().unwrap() > 300);
 }
 
 /// Sessions of a hundred or a thousand megabytes in turns, with a pause after each that ends it.

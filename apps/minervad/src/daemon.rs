@@ -158,12 +158,8 @@ fn remember(config: &Config, metrics: &Metrics, commands: Commands) -> anyhow::R
 
 /// What the server for operators answers from.
 fn service(commands: &Commands, slices: &Slices, memory: &Memory, metrics: &Metrics) -> Service {
-    Service {
-        calls: Arc::new(commands.clone()),
-        slices: slices.clone(),
-        questions: memory.questions(),
-        dropped: metrics.client_slices_dropped.clone(),
-    }
+    let calls = Arc::new(commands.clone());
+    Service::new(calls, slices.clone(), memory.questions(), metrics.client_slices_dropped.clone())
 }
 
 /// What the server for tenants shares with the slice loop.

@@ -3,7 +3,10 @@
 use crate::clock::unix_ns;
 use crate::slice_loop::Driver;
 use crate::tenants::pending::{Answered, Response};
-use minerva_model::{Decision, Effect, Event, Finding, Granted, KnobWrite, Outcome, Refused, WriteId};
+use minerva_model::{
+    BackEnd, Decision, DeviceSettings, Effect, Event, Finding, FindingKind, Granted, KnobWrite, Outcome, Refused,
+    WriteId,
+};
 use minerva_store::AuditRow;
 use minerva_tenant_server::request::Refusal;
 
@@ -75,13 +78,22 @@ impl Driver {
         });
     }
 
+    /// Says which damaged stores were replaced.
+    pub(crate) fn tell_losses(&mut self) {
+        for finding in self.memory.take_losses() {
+            self.found(&finding);
+        }
+    }
+
     /// Logs a finding, counts it, and keeps it for `status`.
     pub(crate) fn found(&mut self, finding: &Finding) {
         self.metrics.found(finding.kind);
         let device = finding.device.and_then(|id| self.devices.get(&id)).map(|device| device.name.as_str());
+        let settings = device.and_then(|name| self.file.config.engine.devices.get(name));
+        let warning = asks_for_something(finding.kind, settings);
         let tenant = finding.tenant.and_then(|id| self.tenants.get(&id)).map(|tenant| tenant.name.as_str());
         let kind = finding.kind.as_str();
-        if finding.kind.is_warning() {
+        if warning {
             tracing::warn!(kind, device, tenant, "{}", finding.message);
         } else {
             tracing::info!(kind, device, tenant, "{}", finding.message);
@@ -90,8 +102,14 @@ impl Driver {
         if let Some(name) = tenant.or(device) {
             message.insert_str(0, &format!("{name}: "));
         }
-        self.findings.show(finding.kind, finding.device, finding.tenant, message);
+        self.findings.show(finding.kind, warning, (finding.device, finding.tenant), message);
     }
+}
+
+/// Whether an operator should act on what was found of a disk with these settings: not on one that is watched only because the file says so.
+fn asks_for_something(kind: FindingKind, settings: Option<&DeviceSettings>) -> bool {
+    let is_watched = settings.is_some_and(|settings| settings.back_end == Some(BackEnd::Observe));
+    kind.is_warning() && !(kind == FindingKind::NotSteerable && is_watched)
 }
 
 const fn answer(id: WriteId, outcome: Outcome) -> Event {

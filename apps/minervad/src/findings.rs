@@ -28,17 +28,17 @@ struct Shown {
 }
 
 impl Findings {
-    /// Keeps one in these words; beyond what is shown the oldest goes. What it is the end of is no warning any more.
+    /// Keeps one in these words; beyond what is shown the oldest goes. What it is the end of, or says anew, is no warning any more.
     pub(crate) fn show(
         &mut self,
         kind: FindingKind,
-        device: Option<DeviceId>,
-        tenant: Option<TenantId>,
+        warning: bool,
+        (device, tenant): (Option<DeviceId>, Option<TenantId>),
         message: String,
     ) {
         match kind {
             FindingKind::CapsBack => self.end(|shown| shown.kind == FindingKind::CapsLifted),
-            FindingKind::Steerable => {
+            FindingKind::Steerable | FindingKind::NotSteerable => {
                 self.end(|shown| shown.kind == FindingKind::NotSteerable && shown.device == device);
             }
             FindingKind::DiskGone => self.end(|shown| shown.device.is_some() && shown.device == device),
@@ -47,8 +47,7 @@ impl Findings {
         if self.latest.len() == FINDINGS_SHOWN {
             self.latest.pop_front();
         }
-        let (unix_ns, warning) = (unix_ns(), kind.is_warning());
-        let told = v1::Finding { unix_ns, kind: kind.as_str().to_owned(), warning, message };
+        let told = v1::Finding { unix_ns: unix_ns(), kind: kind.as_str().to_owned(), warning, message };
         self.latest.push_back(Shown { kind, device, tenant, told });
     }
 
@@ -132,14 +131,14 @@ mod tests {
 
     fn show(findings: &mut Findings, kind: FindingKind, device: Option<u32>, tenant: Option<u64>) {
         let device = device.map(|minor| DeviceId { major: 8, minor });
-        findings.show(kind, device, tenant.map(TenantId), String::new());
+        findings.show(kind, kind.is_warning(), (device, tenant.map(TenantId)), String::new());
     }
 
     #[test]
     fn the_latest_findings_are_shown() {
         let mut findings = Findings::default();
         (0..FINDINGS_SHOWN + 3).for_each(|number| {
-            findings.show(FindingKind::Steerable, None, None, number.to_string());
+            findings.show(FindingKind::Steerable, false, (None, None), number.to_string());
         });
         let shown = findings.shown();
         assert_eq!((shown.len(), shown[0].message.as_str()), (FINDINGS_SHOWN, "3"));

@@ -24,12 +24,14 @@ impl Knobs {
         Self { writer, overwriters: OverwriterWatch::open(settings), guard }
     }
 
-    /// Limits are valid for some slices only: a loop that hangs undoes them.
-    pub(crate) fn renew_lease(&mut self, slice: Nanos) {
+    /// Limits are valid for some slices only: a loop that hangs undoes them. True if they were undone since the last time, for that
+    /// reason or by an operator.
+    pub(crate) fn renew_lease(&mut self, slice: Nanos) -> bool {
         let until = boottime() + Nanos(slice.0.saturating_mul(LEASE_SLICES));
         if let Err(error) = self.writer.renew_lease(until) {
             tracing::warn!(error = format!("{:#}", anyhow::Error::new(error)), "the lease was not renewed");
         }
+        self.writer.take_restored()
     }
 
     /// Journals all writes with one sync, instead of one each.
@@ -79,7 +81,12 @@ impl Knobs {
         self.writer.syncs()
     }
 
-    /// Starts another guard when the one there was has died.
+    /// The guard's process id.
+    pub(crate) fn guard_pid(&self) -> Option<u32> {
+        self.guard.as_ref().map(Guard::pid)
+    }
+
+    /// Starts another guard when the one there was has died, with the settings that the daemon started with.
     pub(crate) fn keep_guard(&mut self, config: &Config, roots: &Roots) {
         let Some(guard) = &mut self.guard else { return };
         if matches!(guard.is_alive(), Ok(true)) {

@@ -100,6 +100,7 @@ pub(crate) struct Metrics {
     pub(crate) load_forecast_interval: Family<LoadEndLabels, Ratio>,
     pub(crate) load_forecast_skill: Family<LoadLabels, Ratio>,
     pub(crate) loads_without_room: Gauge,
+    pub(crate) pairs_without_room: Gauge,
 }
 
 impl Metrics {
@@ -139,6 +140,7 @@ impl Metrics {
             load_forecast_interval: Family::default(),
             load_forecast_skill: Family::default(),
             loads_without_room: Gauge::default(),
+            pairs_without_room: Gauge::default(),
         };
         // A counter that appears only with its first failure cannot be alerted on: show the zeros from the start.
         for outcome in ["done", "refused", "vanished"] {
@@ -215,6 +217,8 @@ impl Metrics {
         registry.register("load_forecast_skill_ratio", text, self.load_forecast_skill.clone());
         let text = "Disks and groups that did I/O in the last slice and have no such forecast, as there are too many";
         registry.register("loads_without_room", text, self.loads_without_room.clone());
+        let text = "Tenants on disks that did I/O in the last slice and are not forecast, as there are too many";
+        registry.register("pairs_without_room", text, self.pairs_without_room.clone());
     }
 
     /// Sets the gauges of the day or the week ahead of a disk or a group.
@@ -358,7 +362,7 @@ mod tests {
         let handbook = include_str!("../../../docs/operator.md");
         let names = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next());
         let names: Vec<&str> = names.collect();
-        assert!(names.len() == 35, "{names:?}");
+        assert!(names.len() == 36, "{names:?}");
         for name in names {
             assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
         }

@@ -18,8 +18,12 @@ pub(crate) struct OperatorFile {
     /// The file was named on the command line, so that its absence is an error.
     named: bool,
     mode: Option<Mode>,
+    /// The mode that the files say, whatever the command line insists on.
+    mode_of_file: Mode,
     seen: Stamp,
     pub(crate) config: Config,
+    /// The settings of the start. What takes a restart is still as it is here.
+    pub(crate) started: Config,
     pub(crate) generation: u64,
     /// Why the file now on disk is not in force; empty when it is.
     pub(crate) error: String,
@@ -37,11 +41,14 @@ impl OperatorFile {
             path: path.to_owned(),
             named,
             mode,
+            mode_of_file: Mode::default(),
             config: Config::default(),
+            started: Config::default(),
             generation: 1,
             error: String::new(),
         };
-        file.config = file.read()?;
+        file.take(file.read()?);
+        file.started = file.config.clone();
         Ok(file)
     }
 
@@ -68,7 +75,7 @@ impl OperatorFile {
         self.seen = stamp(&self.path);
         match self.read() {
             Ok(config) => {
-                self.config = config;
+                self.take(config);
                 self.generation += 1;
                 self.error.clear();
                 Ok(())
@@ -82,11 +89,21 @@ impl OperatorFile {
 
     fn read(&self) -> Result<Config, ConfigError> {
         let load = if self.named { minerva_config::load } else { minerva_config::load_default };
-        let mut config = load(&self.path)?;
+        load(&self.path)
+    }
+
+    fn take(&mut self, config: Config) {
+        self.mode_of_file = config.engine.mode;
+        self.config = config;
         if let Some(mode) = self.mode {
-            config.engine.mode = mode;
+            self.config.engine.mode = mode;
         }
-        Ok(config)
+    }
+
+    /// The mode that the command line insists on and the one that the files say, where they differ.
+    pub(crate) fn outweighed_mode(&self) -> Option<(Mode, Mode)> {
+        let mode = self.mode.filter(|mode| *mode != self.mode_of_file)?;
+        Some((mode, self.mode_of_file))
     }
 }
 
@@ -164,6 +181,22 @@ mod tests {
         std::fs::remove_file(folder.join("mode.toml")).expect("removed");
         file.reload().expect("an empty file");
         assert_eq!((file.config.engine.mode, file.path_in_force()), (Mode::Shadow, path.display().to_string()));
+    }
+
+    #[test]
+    fn the_command_lines_mode_outweighs_the_files_and_what_it_started_with_is_kept() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("minerva.toml");
+        std::fs::write(&path, "mode = \"enforce\"\n").expect("write");
+        let mut file = OperatorFile::load(Some(&path), Some(Mode::Enforce)).expect("a good file");
+        assert_eq!(file.outweighed_mode(), None);
+        std::fs::write(&path, "mode = \"observe\"\n[daemon]\nruntime_dir = \"/run/other\"\n").expect("write");
+        file.reload().expect("a good file");
+        assert_eq!(
+            (file.config.engine.mode, file.outweighed_mode()),
+            (Mode::Enforce, Some((Mode::Enforce, Mode::Observe)))
+        );
+        assert_ne!(file.config.daemon.runtime_dir, file.started.daemon.runtime_dir);
     }
 
     #[test]

@@ -44,17 +44,21 @@ impl Write for Pieces {
 #[derive(Default)]
 pub(crate) struct Recording {
     running: Option<Tape>,
+    /// How many have begun. The number of each is how many had with it.
+    begun: u64,
 }
 
 impl Recording {
-    /// Begins one with the engine's state, unless another runs. The error is a sentence.
-    pub(crate) fn begin(&mut self, client: Sender<Vec<u8>>, snapshot: impl FnOnce() -> Vec<u8>) -> Result<(), String> {
+    /// Begins one with the engine's state, unless another runs. The answer is its number, the error a sentence.
+    pub(crate) fn begin(&mut self, client: Sender<Vec<u8>>, snapshot: impl FnOnce() -> Vec<u8>) -> Result<u64, String> {
         if self.running.as_ref().is_some_and(|tape| !tape.is_over()) {
             return Err("a recording runs already; end it first".to_owned());
         }
-        let tape = Tape::begin(client, &snapshot());
+        let number = self.begun + 1;
+        let tape = Tape::begin(number, client, &snapshot());
         self.running = Some(tape.map_err(|error| format!("the recording did not begin: {error}"))?);
-        Ok(())
+        self.begun = number;
+        Ok(number)
     }
 
     /// One is being written.
@@ -80,8 +84,16 @@ impl Recording {
         self.write(Tape::flush);
     }
 
-    /// Ends the recording, so that its reader knows that nothing is missing.
-    pub(crate) fn end(&mut self) {
+    /// Ends the recording of this number, so that its reader knows that nothing is missing. Where another runs, that goes on: a client
+    /// may say late that it is done, when its own recording has ended already.
+    pub(crate) fn end(&mut self, number: u64) {
+        if self.running.as_ref().is_some_and(|tape| tape.number == number) {
+            self.stop();
+        }
+    }
+
+    /// Ends whichever runs, in the same way.
+    pub(crate) fn stop(&mut self) {
         let Some(tape) = self.running.take() else { return };
         match tape.finish() {
             Ok(()) => tracing::info!("the recording has ended"),
@@ -100,15 +112,16 @@ impl Recording {
 
 /// One recording.
 struct Tape {
+    number: u64,
     recorder: Recorder<Pieces>,
     client: Sender<Vec<u8>>,
 }
 
 impl Tape {
     /// Begins a recording for a client.
-    fn begin(client: Sender<Vec<u8>>, snapshot: &[u8]) -> io::Result<Self> {
+    fn begin(number: u64, client: Sender<Vec<u8>>, snapshot: &[u8]) -> io::Result<Self> {
         let recorder = Recorder::from_snapshot(Pieces { buffer: Vec::new(), client: client.clone() }, snapshot)?;
-        Ok(Self { recorder, client })
+        Ok(Self { number, recorder, client })
     }
 
     /// The client hung up.
@@ -135,5 +148,28 @@ impl Tape {
     /// Ends the recording, so that its reader knows that nothing is missing.
     fn finish(self) -> io::Result<()> {
         self.recorder.finish()?.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Recording;
+    use tokio::sync::mpsc::channel;
+
+    #[test]
+    fn a_client_that_says_late_that_it_is_done_ends_no_other_clients_recording() {
+        let mut recording = Recording::default();
+        let (client, slow) = channel(8);
+        let first = recording.begin(client, Vec::new).expect("none runs");
+        drop(slow);
+        let (client, mut pieces) = channel(8);
+        let second = recording.begin(client, Vec::new).expect("the first has no reader");
+        recording.end(first);
+        assert!(recording.is_running(), "the second goes on");
+        recording.flush();
+        pieces.try_recv().expect("its begin");
+        recording.end(second);
+        assert!(!recording.is_running());
+        pieces.try_recv().expect("its end, whole");
     }
 }

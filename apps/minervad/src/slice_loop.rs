@@ -3,7 +3,7 @@
 //! Everything that goes into the engine passes [`Driver::tell`] and everything that comes out [`Driver::handle`], so that a
 //! recording made there is complete.
 
-use crate::clock::{boottime, until};
+use crate::clock::{boottime, wait_until};
 use crate::command::{Command, Commands};
 use crate::findings::Findings;
 use crate::jobs::Jobs;
@@ -74,6 +74,7 @@ impl Driver {
         for finding in self.memory.models.take_damaged() {
             self.found(&finding);
         }
+        self.tell_losses();
         for model in self.memory.models.take_recalled() {
             self.feed(Event::ModelRecalled(model));
         }
@@ -102,9 +103,10 @@ impl Driver {
         self.stop()
     }
 
-    /// How long to wait for a command: until the next slice, or until the service manager wants a sign of life.
+    /// How long to wait for a command: until the next slice, or until the clock is to be looked at again, or until the service manager
+    /// wants a sign of life.
     fn patience(&self, next: Nanos) -> Duration {
-        let wait = until(next);
+        let wait = wait_until(next);
         self.manager.longest_sleep().map_or(wait, |longest| wait.min(longest))
     }
 
@@ -123,7 +125,7 @@ impl Driver {
         if self.file.has_changed() {
             drop(self.reload());
         }
-        self.knobs.renew_lease(self.file.config.engine.observe.slice);
+        self.renew_lease();
         for event in self.watch.discover() {
             self.notice(event);
         }
@@ -132,6 +134,7 @@ impl Driver {
         self.watch.hidden().iter().for_each(|finding| self.found(finding));
         self.watch.silent().iter().for_each(|finding| self.found(finding));
         self.memory.look_for_store();
+        self.tell_losses();
         self.recall_unread();
         self.review_claims();
         self.review_jobs();
@@ -155,7 +158,7 @@ impl Driver {
         self.progress.count();
         if self.progress.slices.is_multiple_of(SWEEP_SLICES) {
             self.watch.sweep();
-            self.knobs.keep_guard(&self.file.config, self.watch.observer.roots());
+            self.knobs.keep_guard(&self.file.started, self.watch.observer.roots());
         }
         self.recording.flush();
         self.findings.end_slice(started, self.engine.mode() == Mode::Shadow);
@@ -165,6 +168,13 @@ impl Driver {
         self.metrics.slice_duration.observe(self.progress.cost.as_secs_f64());
         self.note_forecasts();
         self.publish();
+    }
+
+    /// Renews the lease, and tells the engine if what it was for was put back.
+    fn renew_lease(&mut self) {
+        if self.knobs.renew_lease(self.file.config.engine.observe.slice) {
+            self.feed(Event::KnobsRestored);
+        }
     }
 
     /// Notes what came and went, and tells the engine, with what is remembered of it.
@@ -341,7 +351,7 @@ impl Driver {
         self.jobs.give_up(None, &refusal);
         self.stop_background();
         self.memory.flush();
-        self.recording.end();
+        self.recording.stop();
         self.memory.close();
         self.knobs.close()
     }

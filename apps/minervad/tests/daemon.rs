@@ -8,6 +8,7 @@ mod churn;
 mod forecasts;
 mod jobs;
 mod listeners;
+mod reload;
 mod served;
 mod taking_part;
 mod trouble;
@@ -159,24 +160,6 @@ fn a_second_daemon_and_a_bad_file_are_refused() {
     assert_eq!(bad.status.code(), Some(1));
     assert!(message.contains("minerva.toml:1:8"), "{message}");
     assert!(bed.run(&["--mode", "shadow", "--check"]).status.code() == Some(1));
-}
-
-#[test]
-fn a_good_new_file_is_taken_and_a_bad_one_is_not() {
-    let Some((bed, daemon)) = steered(ENFORCE) else { return };
-    bed.write_config("mode = \"enfroce\"");
-    until("the bad file is refused", || daemon.status().is_some_and(|status| !status.config_error.is_empty()));
-    let status = daemon.status().expect("an answer");
-    assert!(status.config_error.contains("minerva.toml:1:8"), "{}", status.config_error);
-    assert_eq!((status.mode.as_str(), status.config_generation), ("enforce", 1));
-    assert!(daemon.log().contains("the one before it stays in force"));
-    let answer = daemon.ask(async |mut client| client.reload(v1::ReloadRequest {}).await).expect("a daemon");
-    assert!(!answer.expect("an answer").into_inner().accepted);
-    bed.write_config("mode = \"shadow\"");
-    daemon.signal("-HUP");
-    until("the good file is in force", || daemon.status().is_some_and(|status| status.mode == "shadow"));
-    until("shadow mode holds nothing", || bed.weight("heavy") == 100);
-    assert_eq!(daemon.status().expect("an answer").config_error, "");
 }
 
 #[test]

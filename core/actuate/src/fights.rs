@@ -83,6 +83,16 @@ pub(crate) fn overwritten(key: KnobKey, owner: &Owner, asked: &Setting, found: &
     finding(FindingKind::FightGivenUp, key, message)
 }
 
+/// The sentences about so many knobs that were put back beside the driver.
+pub(crate) fn restored(count: usize) -> Finding {
+    let message = format!(
+        "{count} knob{} put back while Minerva runs: by `minerva-ctl restore`, or by the guard because a slice came too late for \
+         the lease. Minerva writes them again. To have them stay, stop it or set mode = \"shadow\".",
+        if count == 1 { " was" } else { "s were" },
+    );
+    Finding { kind: FindingKind::KnobsRestored, device: None, tenant: None, message }
+}
+
 fn remedy(key: KnobKey, manager: &str) -> &'static str {
     match (key.holder, manager) {
         (Holder::Disk(_), _) => {

@@ -5,6 +5,9 @@
 //! beside that slice get a third each. A tenant that Minerva may not steer counts as 100, the kernel's default. What stands
 //! beneath a tenant is the tenant's own affair and counts for nothing outside it.
 //!
+//! All groups that one user makes, in what was delegated to it or by logging in, are one claim on the disk, however many there are: the
+//! group above them weighs no more than the largest share among its active tenants.
+//!
 //! A sum may pass the largest weight the knob takes. Then the whole sibling set is divided by a power of two, so that ratios
 //! stay down to weight 1; powers of two, and coming back only with room to spare, keep a set of thousands from being rewritten
 //! whenever a sum moves. Limits: siblings that Minerva does not steer stay at what they have, undivided.
@@ -26,6 +29,16 @@ pub(crate) struct Own {
     pub(crate) share: Option<u32>,
     /// It uses the disk these slices, so it counts in the groups above.
     pub(crate) active: bool,
+    /// The group above it in which somebody besides root makes as many groups as it likes.
+    #[serde(default)]
+    pub(crate) maker: Option<GroupNumber>,
+}
+
+impl Own {
+    /// What it claims of the groups above.
+    fn claim(self) -> u64 {
+        if self.active { u64::from(self.share.unwrap_or(WEIGHT_DEFAULT)) } else { 0 }
+    }
 }
 
 /// What a group's tenants claim of the groups above it.
@@ -41,6 +54,9 @@ struct Claim {
 struct Node {
     own: Option<Own>,
     beneath: Claim,
+    /// How many tenants of its maker's claim what; empty for a group in which only root makes groups.
+    #[serde(default)]
+    made: BTreeMap<u64, u32>,
     /// The weight last planned.
     planned: Option<u32>,
 }
@@ -48,11 +64,11 @@ struct Node {
 impl Node {
     fn upwards(&self) -> Claim {
         match self.own {
-            None => self.beneath,
-            Some(own) => Claim {
-                shares: if own.active { u64::from(own.share.unwrap_or(WEIGHT_DEFAULT)) } else { 0 },
-                steered: u64::from(own.share.is_some()),
-            },
+            None => {
+                let shares_max = self.made.keys().next_back().copied().unwrap_or(u64::MAX);
+                Claim { shares: self.beneath.shares.min(shares_max), ..self.beneath }
+            }
+            Some(own) => Claim { shares: own.claim(), steered: u64::from(own.share.is_some()) },
         }
     }
 }
@@ -68,23 +84,28 @@ struct Siblings {
     shift: u32,
 }
 
+/// One more of a value, or one less.
+fn count(counts: &mut BTreeMap<u64, u32>, before: Option<u64>, after: Option<u64>) {
+    if let Some(after) = after {
+        *counts.entry(after).or_default() += 1;
+    }
+    if let Some(before) = before
+        && let Some(count) = counts.get_mut(&before)
+    {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&before);
+        }
+    }
+}
+
 impl Siblings {
     fn set(&mut self, group: GroupNumber, claim: Option<u64>) {
         let before = match claim {
-            Some(claim) => {
-                *self.counts.entry(claim).or_default() += 1;
-                self.claims.insert(group, claim)
-            }
+            Some(claim) => self.claims.insert(group, claim),
             None => self.claims.remove(&group),
         };
-        if let Some(before) = before
-            && let Some(count) = self.counts.get_mut(&before)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&before);
-            }
-        }
+        count(&mut self.counts, before, claim);
     }
 
     /// Sees to it that the largest claim fits; true if the division changed.
@@ -130,16 +151,22 @@ impl Tree {
             // Another holder has other knobs: what was planned for the former says nothing of them.
             node.planned = None;
         }
-        let is_new = node.own.is_none();
+        let owned = node.own;
         let mut before = node.upwards();
         node.own = own;
         let mut after = node.upwards();
         self.touched.insert(group);
+        let mut makers: BTreeSet<GroupNumber> =
+            [owned, own].into_iter().flatten().filter_map(|own| own.maker).collect();
         let mut next = groups.parent(group);
         // For a new one all groups above are looked at, as an earlier tree may have left weights there.
-        while let Some(group) = next.filter(|_| is_new || before != after) {
+        while let Some(group) = next.filter(|_| owned.is_none() || before != after || !makers.is_empty()) {
             let node = self.nodes.entry(group).or_default();
             let upwards_before = node.upwards();
+            if makers.remove(&group) {
+                let made_here = |own: Option<Own>| own.filter(|own| own.maker == Some(group)).map(Own::claim);
+                count(&mut node.made, made_here(owned), made_here(own));
+            }
             node.beneath = Claim {
                 shares: node.beneath.shares + after.shares - before.shares,
                 steered: node.beneath.steered + after.steered - before.steered,
@@ -165,11 +192,11 @@ impl Tree {
     /// its claim, whatever the sums were on the way.
     fn claim(&mut self, groups: &Groups, group: GroupNumber) {
         let (Some(node), Some(parent)) = (self.nodes.get(&group), groups.parent(group)) else { return };
-        let claim = match node.own {
-            Some(own) => own.share.map(u64::from),
-            None if !self.manage_ancestors || node.beneath.steered == 0 => None,
-            None if node.beneath.shares == 0 => return,
-            None => Some(node.beneath.shares),
+        let claim = match (node.own, node.upwards()) {
+            (Some(own), _) => own.share.map(u64::from),
+            (None, beneath) if !self.manage_ancestors || beneath.steered == 0 => None,
+            (None, beneath) if beneath.shares == 0 => return,
+            (None, beneath) => Some(beneath.shares),
         };
         self.sets.entry(parent).or_default().set(group, claim);
     }
@@ -221,6 +248,7 @@ mod tests {
     use crate::knob::Holder;
     use minerva_model::TenantId;
     use proptest::prelude::{Strategy, any, proptest};
+    use std::collections::BTreeMap;
 
     /// A tenant's path below three levels, its share if it is steered, and whether it is active.
     fn tenants() -> impl Strategy<Value = Vec<(String, Option<u32>, bool)>> {
@@ -232,33 +260,44 @@ mod tests {
     }
 
     fn own(index: usize, share: Option<u32>, active: bool) -> Own {
-        Own { tenant: TenantId(index as u64), share, active }
+        Own { tenant: TenantId(index as u64), share, active, maker: None }
     }
 
     proptest! {
-        /// However a state was reached, the weights are the same as when entered at once, up to the easing of divisions.
+        /// However a state was reached, the weights are the same as when entered at once, up to the easing of divisions. What is below
+        /// `top0` was made by the users of its middle groups, of which each claims its largest share.
         #[test]
         fn differences_carried_up_equal_sums(rows in tenants(), order in any::<u64>()) {
             let mut groups = Groups::default();
             let numbers: Vec<_> =
                 rows.iter().enumerate().map(|(i, (path, ..))| groups.enter(path, TenantId(i as u64))).collect();
+            let middle = |path: &str| path.rsplit_once('/').unwrap().0.to_owned();
+            let made = |index: usize, share, active| {
+                let path = &rows[index].0;
+                let maker = path.starts_with("top0/").then(|| groups.find(&middle(path)).unwrap());
+                Some(Own { maker, ..own(index, share, active) })
+            };
             let (mut once, mut twice) = (Tree::new(10_000, true), Tree::new(10_000, true));
             for (index, (_, share, active)) in rows.iter().enumerate() {
                 let other = (order.rotate_left(index as u32) % 10_000) as u32 + 1;
+                // Whose it is may turn out later.
                 twice.set(&groups, numbers[index], Some(own(index, Some(other), !active)));
-                once.set(&groups, numbers[index], Some(own(index, *share, *active)));
+                once.set(&groups, numbers[index], made(index, *share, *active));
             }
             for (index, (_, share, active)) in rows.iter().enumerate().rev() {
-                twice.set(&groups, numbers[index], Some(own(index, *share, *active)));
+                twice.set(&groups, numbers[index], made(index, *share, *active));
             }
             for group in groups.numbers() {
-                let beneath = |tree: &Tree| tree.nodes.get(&group).map(|node| node.beneath).unwrap_or_default();
-                assert_eq!(beneath(&once), beneath(&twice));
+                let claims = |tree: &Tree| tree.nodes.get(&group).map(|node| (node.beneath, node.upwards()));
+                assert_eq!(claims(&once), claims(&twice));
+            }
+            let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+            for (path, share, _) in rows.iter().filter(|row| row.2) {
+                let (claim, share) = (expected.entry(middle(path)).or_default(), u64::from(share.unwrap_or(100)));
+                *claim = if path.starts_with("top0/") { share.max(*claim) } else { share + *claim };
             }
             let root = groups.find("").unwrap();
-            let expected: u64 =
-                rows.iter().filter(|row| row.2).map(|row| u64::from(row.1.unwrap_or(100))).sum();
-            assert_eq!(once.nodes.get(&root).map_or(0, |node| node.beneath.shares), expected);
+            assert_eq!(once.nodes.get(&root).map_or(0, |node| node.beneath.shares), expected.into_values().sum::<u64>());
         }
 
         /// Weights fit the knob, and no sibling set is more distorted than the division explains.

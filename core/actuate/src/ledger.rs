@@ -220,6 +220,31 @@ impl Ledger {
         }
     }
 
+    /// Every held knob was put back beside the driver, by those who may: what stands there is read, and what is wished written again.
+    /// Nobody has overwritten anything.
+    pub(crate) fn restored(&mut self) {
+        if self.stopped || self.held.is_empty() {
+            return;
+        }
+        self.effects.push_back(Effect::Found(fights::restored(self.held.len())));
+        let mut keys: Vec<KnobKey> = self.held.iter().copied().collect();
+        // Weights depend on the disk's own settings.
+        keys.sort_by_key(|key| !key.is_of_disk());
+        for key in &keys {
+            let Some(knob) = self.knobs.get_mut(key) else { continue };
+            knob.current = None;
+            // An answer under way says nothing about now, but for that of an undo.
+            if let Some((id, _)) = knob.request.take_if(|(_, asked)| *asked != Asked::Undo) {
+                self.requests.remove(&id);
+            }
+            // BFQ's switches are there only with BFQ: once the elevator is read, what the disk is to have is wished for again.
+            let elevator = KnobKey { file: KnobFile::Elevator, ..*key };
+            if !key.is_of_disk() || *key == elevator || !self.held.contains(&elevator) {
+                self.advance(*key);
+            }
+        }
+    }
+
     /// Looks at a held knob now, because something hints that it changed.
     pub(crate) fn look_at(&mut self, key: KnobKey) {
         let idle = self.knobs.get(&key).is_some_and(|knob| knob.held_since.is_some() && knob.request.is_none());

@@ -53,6 +53,7 @@ mod weight_file;
 
 pub use suitability::{Suitability, suitability};
 
+use disk_use::Claim;
 use fights::{Owner, Rules};
 use groups::{GroupNumber, Groups, manager_of_group};
 use hierarchy::Own;
@@ -79,6 +80,9 @@ const ACTIVE_LINGER_SLICES: u64 = 10;
 struct Known {
     group: GroupNumber,
     excluded: bool,
+    /// The group above its own in which its maker makes groups.
+    #[serde(default)]
+    maker: Option<GroupNumber>,
 }
 
 /// A tenant on a disk.
@@ -200,12 +204,16 @@ impl Actuator {
     /// A tenant appeared, or its rule changed. One that a rule newly excludes gets its knobs put back.
     pub fn tenant_seen(&mut self, tenant: &Tenant) {
         if let Some(known) = self.tenants.get_mut(&tenant.id) {
-            if known.excluded != tenant.excluded {
-                known.excluded = tenant.excluded;
+            let maker = self.groups.find(tenant.maker()).filter(|maker| *maker != known.group);
+            let is_same = known.maker == maker && known.excluded == tenant.excluded;
+            known.maker = maker;
+            if std::mem::replace(&mut known.excluded, tenant.excluded) != tenant.excluded {
                 self.ledger.release_holder(Holder::Tenant(tenant.id));
                 // What was decided before it was excluded holds no more when it is steered again.
                 self.forget_decisions(|id| id == tenant.id);
                 self.disks.values_mut().for_each(|disk| disk.forget_cap(tenant.id));
+            }
+            if !is_same {
                 self.pairs_of(tenant.id).into_iter().for_each(|pair| self.enter_pair(pair));
             }
             return;
@@ -229,7 +237,8 @@ impl Actuator {
             self.ledger.own(Holder::Group(number), Owner { target, manager });
             next = above.parent;
         }
-        self.tenants.insert(tenant.id, Known { group, excluded: tenant.excluded });
+        let maker = self.groups.find(tenant.maker()).filter(|maker| *maker != group);
+        self.tenants.insert(tenant.id, Known { group, excluded: tenant.excluded, maker });
     }
 
     /// A tenant is gone. Its group may well stand, with other groups in it, so what it held is put back where it can be.
@@ -267,19 +276,27 @@ impl Actuator {
                 waiting.filter(|(tenant, _)| is_steered(tenants, **tenant)).map(|(tenant, wait)| (*tenant, *wait));
             let held_back =
                 disk.hold_back((now, config), &idle.collect(), waiting.collect(), signals, !memory.is_high(), ledger);
-            let mut shares = BTreeMap::new();
+            let mut claims = BTreeMap::new();
             if disk.has_caps() {
-                let on_disk = pairs.iter().filter(|((tenant, device), _)| device == id && is_steered(tenants, *tenant));
-                shares = on_disk.filter_map(|((tenant, _), pair)| Some((*tenant, pair.share?.get()))).collect();
-                shares.retain(|tenant, _| !held_back.contains(tenant));
+                let on_disk = pairs.iter().filter(|((_, device), _)| device == id);
+                let steered = on_disk.filter_map(|((tenant, _), pair)| {
+                    let known = tenants.get(tenant).filter(|known| !known.excluded)?;
+                    Some((*tenant, Claim { share: pair.share?.get(), maker: known.maker }))
+                });
+                claims = steered.filter(|(tenant, _)| !held_back.contains(tenant)).collect();
             }
             disk.may_cap(!memory.is_high());
             disk.spare(servers.on(*id));
-            disk.plan(now, config, groups, &shares, signals, ledger);
+            disk.plan(now, config, groups, &claims, signals, ledger);
         }
         self.tell_refused_caps();
         self.ledger.slice_ended(self.slice);
         self.tell();
+    }
+
+    /// All that was written was put back, by the guard or an operator's restore: it is read, and written again where it is still wanted.
+    pub fn restored(&mut self) {
+        self.ledger.restored();
     }
 
     /// What came of an inspection or a write. An answer to a request that no longer matters is ignored.
@@ -367,7 +384,7 @@ impl Actuator {
         let share = pair.share.filter(|_| !known.excluded).map(Share::get);
         // Until now the group may have been weighed here for the tenants beneath it.
         self.ledger.release_on(Holder::Group(known.group), device);
-        disk.set(&self.groups, known.group, Own { tenant, share, active: pair.active });
+        disk.set(&self.groups, known.group, Own { tenant, share, active: pair.active, maker: known.maker });
     }
 }
 

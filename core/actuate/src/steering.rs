@@ -4,7 +4,7 @@ mod hold_back;
 
 use crate::cap_knobs::wish_cap;
 use crate::caps::Dealer;
-use crate::disk_use::disk_use;
+use crate::disk_use::{Claim, disk_use};
 use crate::disk_wishes::{ByUse, DiskWish, disk_wishes};
 use crate::groups::{GroupNumber, Groups};
 use crate::hierarchy::{Own, Tree};
@@ -252,7 +252,7 @@ impl Steering {
         now: Nanos,
         config: &EngineConfig,
         groups: &Groups,
-        shares: &BTreeMap<TenantId, u32>,
+        claims: &BTreeMap<TenantId, Claim>,
         signals: &Signals,
         ledger: &mut Ledger,
     ) {
@@ -270,7 +270,7 @@ impl Steering {
             }
             Means::Caps { back_end, dealer } => {
                 let capacity = config.devices.get(&self.device.name).and_then(|disk| disk.bandwidth_bytes_per_second);
-                let (disk, uses) = disk_use(device, capacity, config, shares, signals);
+                let (disk, uses) = disk_use(device, capacity, config, claims, signals);
                 let dealt = dealer.deal(now, disk, &uses);
                 for (tenant, cap) in dealt.into_iter().filter(|(tenant, _)| !self.spared.contains(tenant)) {
                     wish_cap(ledger, *back_end, tenant, device, cap.map(|cap| [cap.read, cap.write]));

@@ -5,9 +5,9 @@ mod kernel;
 use kernel::{Kernel, facts, place};
 use minerva_actuate::Actuator;
 use minerva_model::{
-    CgroupRef, CgroupVersion, Decision, Device, DeviceId, DeviceSettings, Effect, EngineConfig, Factor, IoCounters,
-    IoSignals, KnobFile, KnobTarget, Level, Mode, Nanos, Outcome, PolicyName, Reason, Share, Signals, Tenant, TenantId,
-    TenantKind, WriteId,
+    CgroupRef, CgroupVersion, Decision, Device, DeviceId, DeviceSettings, Effect, EngineConfig, Factor, FindingKind,
+    IoCounters, IoSignals, KnobFile, KnobTarget, Level, Mode, Nanos, Outcome, PolicyName, Reason, Share, Signals,
+    Tenant, TenantId, TenantKind, WriteId,
 };
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +33,8 @@ enum Step {
     Replace,
     Refuse(usize, bool),
     Overwrite(usize, u32),
+    /// Everything is put back beside the driver, as the guard does.
+    Restore,
     Mode(bool),
     LeaveBfq,
     EnterBfq,
@@ -51,6 +53,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Replace),
         1 => (tenant(), any::<bool>()).prop_map(|(tenant, refuse)| Step::Refuse(tenant, refuse)),
         1 => (tenant(), 1..1_000_u32).prop_map(|(tenant, weight)| Step::Overwrite(tenant, weight)),
+        1 => Just(Step::Restore),
         1 => any::<bool>().prop_map(Step::Mode),
         1 => Just(Step::LeaveBfq),
         1 => Just(Step::EnterBfq),
@@ -174,6 +177,7 @@ impl World {
                 let former: Vec<TenantId> = (0..PATHS.len()).map(|tenant| self.id(tenant)).collect();
                 former.iter().skip(2).for_each(|tenant| self.actuator.tenant_gone(*tenant));
                 self.kernel.lines.clear();
+                self.kernel.journal.retain(|((at, _), _), _| at.starts_with("disk:"));
                 self.disturbed = true;
                 self.incarnation += 1;
                 self.decisions.clear();
@@ -186,6 +190,13 @@ impl World {
             Step::Overwrite(tenant, weight) => {
                 self.disturbed = true;
                 let _ = self.kernel.write(PATHS[tenant], KnobFile::BfqWeight, DISK, &format!("{DISK} {weight}"));
+            }
+            Step::Restore => {
+                self.disturbed = true;
+                self.kernel.restore();
+                // What is under way is not waited for.
+                self.under_way.clear();
+                self.actuator.restored();
             }
             Step::Mode(enforce) => {
                 if !enforce {
@@ -306,6 +317,38 @@ proptest! {
     #[test]
     fn the_same_events_have_the_same_effects(steps in proptest::collection::vec(step(), 0..60)) {
         assert_eq!(run(&steps).effects, run(&steps).effects);
+    }
+
+    /// Told at any moment, also while answers are under way.
+    #[test]
+    fn what_a_restore_put_back_is_written_again_within_a_slice_and_nobody_has_overwritten_it(
+        shares in proptest::collection::vec(1..10_000_u32, PATHS.len()),
+        answered in proptest::collection::vec(any::<usize>(), 0..8),
+    ) {
+        let mut world = World::new();
+        for (tenant, share) in shares.iter().enumerate() {
+            world.obey(Step::Decide { tenant, share: *share, idle: false });
+        }
+        world.obey(Step::Slice);
+        answered.iter().for_each(|index| world.obey(Step::Answer(*index)));
+        world.obey(Step::Restore);
+        for _ in 0..2 {
+            world.obey(Step::Slice);
+            world.answer_all();
+        }
+        let before = world.kernel.lines.clone();
+        world.obey(Step::Restore);
+        assert!(before.is_empty() || world.kernel.lines != before);
+        world.obey(Step::Slice);
+        world.answer_all();
+        assert_eq!(world.kernel.lines, before);
+        (0..4).for_each(|_| {
+            world.obey(Step::Slice);
+            world.answer_all();
+        });
+        let fights = [FindingKind::Overwritten, FindingKind::FightGivenUp];
+        let is_fight = |effect: &Effect| matches!(effect, Effect::Found(found) if fights.contains(&found.kind));
+        assert!(!world.effects.iter().any(is_fight), "{:?}", world.effects);
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! | `slices N` | so many |
 //! | `somebody PLACE FILE MAJ:MIN TEXT` | somebody else writes |
 //! | `refuse PATH`, `accept PATH`, `vanish PATH` | the kernel's mood |
+//! | `restore` | the guard, or an operator, puts everything back beside the driver, which finds out |
 //! | `stop` | everything back |
 
 #![expect(clippy::unwrap_used, reason = "a script that cannot be read is a broken test")]
@@ -118,6 +119,10 @@ impl World {
             ["flushes", count] => self.signals.devices[0].flushes = count.parse().unwrap(),
             ["reads-take", ms] => {
                 self.signals.devices[0].read_latency = Some(Nanos::from_millis(ms.parse().unwrap()));
+            }
+            ["restore"] => {
+                self.kernel.restore();
+                self.actuator.restored();
             }
             ["stop"] => self.actuator.stop(),
             _ => panic!("not an event: {line}"),
@@ -281,6 +286,8 @@ scripts! {
     fn excluding_all_below_a_group_puts_the_group_back();
     fn excluding_puts_back();
     fn fights_are_given_up();
+    fn groups_of_one_maker_have_one_part_by_caps();
+    fn groups_of_one_maker_weigh_as_one();
     fn idle_beside_dealt_caps();
     fn idle_waits_for_others();
     fn jobs_that_wait_are_capped_where_no_weight_acts();
@@ -296,5 +303,6 @@ scripts! {
     fn sibling_sets_are_scaled();
     fn strict_guarantees_follow_use();
     fn that_caps_are_lifted_and_back_is_told_also_where_one_is_refused();
+    fn what_a_restore_put_back_is_written_again_and_is_no_fight();
     fn what_was_decided_before_a_change_of_mode_or_rule_does_not_come_back();
 }

@@ -32,6 +32,9 @@ pub(crate) struct Account {
     pub(crate) purchases: BTreeMap<(String, RequestId), (Purchase, Nanos)>,
     /// The store was asked: what it says now is no news.
     pub(crate) known: bool,
+    /// Its last tenant is gone. Another may have it yet (see `Credits::leave`).
+    #[serde(default)]
+    pub(crate) is_left: bool,
 }
 
 impl Account {
@@ -60,13 +63,10 @@ impl Account {
         at.max(held.max(under_way).unwrap_or_default())
     }
 
-    /// Nothing is lost with it. What the store knows is asked for again when a tenant of it is seen.
+    /// Nothing is lost with it while nothing of it is under way. What the store knows is asked for again when a tenant of it is seen.
     pub(crate) fn is_blank(&self) -> bool {
-        self.lots.is_empty()
-            && self.accruing == MicroCredits::ZERO
-            && self.entering == MicroCredits::ZERO
-            && self.purchases.is_empty()
-            && !self.known
+        let is_stored = self.is_left || self.lots.is_empty() && self.purchases.is_empty() && !self.known;
+        is_stored && self.accruing == MicroCredits::ZERO && self.entering == MicroCredits::ZERO
     }
 
     pub(crate) fn take_expired(&mut self, now: Nanos) -> Vec<Lot> {

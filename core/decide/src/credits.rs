@@ -180,7 +180,7 @@ impl Credits {
                 continue;
             }
             account.slices_since_entry += 1;
-            if at_once || account.slices_since_entry >= self.settings.slices_between_entries {
+            if at_once || account.is_left || account.slices_since_entry >= self.settings.slices_between_entries {
                 account.slices_since_entry = 0;
                 let amount = std::mem::take(&mut account.accruing);
                 account.entering = account.entering.plus(amount);
@@ -188,8 +188,10 @@ impl Credits {
                 due.push((name.clone(), EntryKind::Earned, vec![Lot { amount, expires_at }]));
             }
         }
-        self.accounts.retain(|_, account| !account.is_blank());
-        due.into_iter().map(|(name, kind, lots)| self.enter(now, name, kind, lots, None)).collect()
+        let entries = due.into_iter().map(|(name, kind, lots)| self.enter(now, name, kind, lots, None)).collect();
+        let under_way: BTreeSet<&str> = self.under_way.values().map(|entry| entry.account.as_str()).collect();
+        self.accounts.retain(|name, account| under_way.contains(name.as_str()) || !account.is_blank());
+        entries
     }
 
     /// What an account holds that is too old, so that it cannot be spent.
@@ -271,8 +273,9 @@ impl Credits {
         if entry.kind.adds() {
             let amount = entry.lots.iter().map(|lot| lot.amount).sum();
             account.entering = account.entering.less(amount);
-            // What the operator wanted to give was never the account's, and what was reported is reported again.
-            if entry.kind == EntryKind::Earned && !entry.is_reported {
+            // What the operator wanted to give was never the account's, and what was reported is reported again. Accounts that are left
+            // do not wait for a store that fails for long: there may be ever more of them.
+            if entry.kind == EntryKind::Earned && !entry.is_reported && !account.is_left {
                 account.accruing = account.accruing.plus(amount);
             }
         } else {
@@ -304,7 +307,22 @@ impl Credits {
         account.purchases.extend(purchases.iter().map(keyed));
     }
 
-    /// A tenant without a group is gone, and nobody will ever have its account again.
+    /// The last tenant of an account is gone. The next may have the same one, as all have that are made below one group: so it stays until
+    /// what accrued is entered and nothing is under way. Were it asked for in the store before, what is being spent would be held again.
+    pub(crate) fn leave(&mut self, name: &str) {
+        if let Some(account) = self.accounts.get_mut(name) {
+            account.is_left = true;
+        }
+    }
+
+    /// An account has a tenant, perhaps again.
+    pub(crate) fn join(&mut self, name: &str) {
+        if let Some(account) = self.accounts.get_mut(name) {
+            account.is_left = false;
+        }
+    }
+
+    /// As [`Credits::leave`] in recordings of earlier versions: what accrued and what is under way is lost.
     pub(crate) fn forget(&mut self, name: &str) {
         self.accounts.remove(name);
         let orphans: BTreeSet<EntryNumber> =

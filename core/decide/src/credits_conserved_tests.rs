@@ -8,6 +8,7 @@ use minerva_model::{
 use proptest::prelude::{Strategy, TestCaseError, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What needs a tenant of the account does nothing while there is none.
 #[derive(Clone, Debug)]
 enum Move {
     /// By an account, beside so many others, with so much demand, and on terms by which credits last so many seconds: its
@@ -29,9 +30,27 @@ enum Move {
     Leap(i32),
     /// The daemon dies: what the store has not committed never was.
     Crash,
+    /// The last tenant of an account goes.
+    Leave(u8),
+    /// A tenant comes that has the account, and what the store has of it by now is told.
+    Return(u8),
 }
 
 const EXPIRIES_SECONDS: [u64; 3] = [20, 60, 150];
+
+impl Move {
+    /// Whose tenant makes it.
+    fn needs(&self) -> Option<u8> {
+        match self {
+            Self::Earn(account, ..)
+            | Self::Report(account, ..)
+            | Self::Buy(account, ..)
+            | Self::Adjust(account, ..)
+            | Self::Leave(account) => Some(*account),
+            _ => None,
+        }
+    }
+}
 
 fn any_move() -> impl Strategy<Value = Move> {
     prop_oneof![
@@ -48,6 +67,8 @@ fn any_move() -> impl Strategy<Value = Move> {
         2 => (0..50_u32).prop_map(Move::Pass),
         1 => (-300_000..300_000_i32).prop_map(Move::Leap),
         1 => proptest::strategy::Just(Move::Crash),
+        2 => (0..3_u8).prop_map(Move::Leave),
+        3 => (0..3_u8).prop_map(Move::Return),
     ]
 }
 
@@ -84,9 +105,10 @@ impl Ledger {
         is_fresh
     }
 
-    /// As after a start of the daemon; a purchase may be too old to be told of.
-    fn tell(&self, credits: &mut Credits, now: Nanos, names: &[&str]) {
+    /// As when a tenant is seen; a purchase may be too old to be told of.
+    fn tell<'a>(&self, credits: &mut Credits, now: Nanos, names: impl Iterator<Item = &'a &'a str>) {
         for name in names {
+            credits.join(name);
             for tenant in ["0", "1"] {
                 let bought = self.purchases.iter().filter(|((account, by, _), _)| account == name && by == tenant);
                 let bought: Vec<Purchase> = bought.map(|(_, purchase)| purchase.clone()).skip(1).collect();
@@ -146,7 +168,12 @@ fn play(moves: Vec<Move>) -> Result<(), TestCaseError> {
     let mut waiting: Vec<(LedgerEntry, Option<(String, Purchase)>)> = Vec::new();
     let mut clock = 0_i64;
     let mut boosts: BTreeMap<(String, String, RequestId), u32> = BTreeMap::new();
+    let mut there: BTreeSet<&str> = names.into_iter().collect();
+    ledger.tell(&mut credits, now, there.iter());
     for one in moves {
+        if one.needs().is_some_and(|account| !there.contains(names[usize::from(account)])) {
+            continue;
+        }
         match one {
             Move::Earn(account, others, demand_ppm, expiry_seconds) => {
                 let earning = Earning {
@@ -235,7 +262,7 @@ fn play(moves: Vec<Move>) -> Result<(), TestCaseError> {
                 if !heard {
                     waiting.clear();
                     credits = fresh();
-                    ledger.tell(&mut credits, now, &names);
+                    ledger.tell(&mut credits, now, there.iter());
                 } else if let Some(settled) = credits.committed(now, entry.number, fresh_entry, known) {
                     let key = (settled.account, settled.tenant, settled.request);
                     *boosts.entry(key).or_default() += u32::from(fresh_entry);
@@ -251,7 +278,17 @@ fn play(moves: Vec<Move>) -> Result<(), TestCaseError> {
             Move::Crash => {
                 waiting.clear();
                 credits = fresh();
-                ledger.tell(&mut credits, now, &names);
+                ledger.tell(&mut credits, now, there.iter());
+            }
+            Move::Leave(account) => {
+                let name = names[usize::from(account)];
+                there.remove(name);
+                credits.leave(name);
+            }
+            Move::Return(account) => {
+                let name = names[usize::from(account)];
+                there.insert(name);
+                ledger.tell(&mut credits, now, [name].iter());
             }
         }
         // As the decider takes it: its time does not go back.
@@ -260,6 +297,10 @@ fn play(moves: Vec<Move>) -> Result<(), TestCaseError> {
             let out = ledger.removed(name);
             let under_way = waiting.iter().map(|(entry, _)| entry);
             let taken: u64 = under_way.filter(|e| e.account == name && !e.kind.adds()).map(|e| e.amount.0).sum();
+            if !there.contains(name) && !credits.accounts.contains_key(name) {
+                prop_assert!(waiting.iter().all(|(entry, _)| entry.account != name), "forgotten too soon: {}", name);
+                continue;
+            }
             prop_assert_eq!(ledger.added(name), out + taken + credits.held(name).0, "{}", name);
             // The operator may give more than can be earned.
             let given = MicroCredits(ledger.sum(name, EntryKind::Given));
@@ -272,8 +313,11 @@ fn play(moves: Vec<Move>) -> Result<(), TestCaseError> {
     // Everything ends: what is held is gone an expiry after the last of it was earned.
     waiting.into_iter().for_each(|(entry, _)| drop(credits.committed(now, entry.number, true, None)));
     let end = now + Nanos::from_secs(EXPIRIES_SECONDS.into_iter().max().unwrap_or(0));
-    credits.entries(end, false);
+    let last = credits.entries(end, false);
     prop_assert!(names.iter().all(|name| credits.held(name) == MicroCredits::ZERO));
+    last.into_iter().for_each(|entry| drop(credits.committed(end, entry.number, true, None)));
+    credits.entries(end, false);
+    prop_assert!(credits.accounts.keys().all(|name| there.contains(name.as_str())), "kept without tenants");
     Ok(())
 }
 

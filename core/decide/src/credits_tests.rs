@@ -147,3 +147,20 @@ fn an_entry_committed_after_the_account_was_recalled_does_not_expire_before_what
     let lots = &credits.accounts["a"].lots;
     assert!(lots.len() == 2 && lots.iter().map(|lot| lot.expires_at).is_sorted(), "{lots:?}");
 }
+
+/// Groups come and go for as long as the store fails, and nobody may ever have their accounts again.
+#[test]
+fn an_account_that_is_left_does_not_wait_for_a_store_that_fails() {
+    let mut credits = Credits::default();
+    credits.configure(CreditSettings::default());
+    credits.earn([("left", earning(5)), ("there", earning(5))].into_iter());
+    credits.leave("left");
+    let entries = credits.entries(Nanos::ZERO, true);
+    assert_eq!(entries.len(), 2);
+    credits.entries(Nanos::ZERO, false);
+    assert!(credits.accounts.contains_key("left"), "its entry may come to stand in the ledger");
+    entries.iter().for_each(|entry| drop(credits.failed(entry.number)));
+    credits.entries(Nanos::ZERO, false);
+    assert_eq!(credits.accounts.keys().collect::<Vec<_>>(), ["there"]);
+    assert!(credits.accruing("there") > MicroCredits::ZERO, "it is entered later");
+}

@@ -1,6 +1,7 @@
 //! Which tenants are batch jobs and who says so, and what people are told of them.
 
-use minerva_model::{DeviceId, JobPhase, JobSettings, Nanos, TenantId};
+use crate::job_makers::Makers;
+use minerva_model::{DeviceId, JobPhase, JobSettings, Nanos, Tenant, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +15,10 @@ pub(crate) struct Named {
     declared: BTreeMap<TenantId, JobSettings>,
     /// Tenants whose declarations are not believed.
     overrun: BTreeSet<TenantId>,
-    /// What tenants moved as jobs that they declared and that are over.
+    /// What tenants that declared anything moved as jobs that they declared and that are over.
     past: BTreeMap<TenantId, u64>,
+    #[serde(default)]
+    makers: Makers,
 }
 
 impl Named {
@@ -41,10 +44,22 @@ impl Named {
     }
 
     pub(crate) fn declare(&mut self, tenant: TenantId, job: Option<JobSettings>) {
-        match job {
-            Some(job) => self.declared.insert(tenant, job),
-            None => self.declared.remove(&tenant),
+        let Some(job) = job else {
+            self.declared.remove(&tenant);
+            return;
         };
+        self.declared.insert(tenant, job);
+        self.past.entry(tenant).or_insert_with(|| self.makers.past(tenant));
+    }
+
+    /// What other tenants of the same maker did is to count for a tenant, and what it does for them.
+    pub(crate) fn note_maker(&mut self, tenant: &Tenant) {
+        self.makers.tenant_seen(tenant);
+    }
+
+    /// A slice ended.
+    pub(crate) fn advance(&mut self, now: Nanos) {
+        self.makers.advance(now);
     }
 
     /// What the rules say; whether that changes what the tenant is.
@@ -64,6 +79,7 @@ impl Named {
         self.declared.remove(&tenant);
         self.overrun.remove(&tenant);
         self.past.remove(&tenant);
+        self.makers.tenant_gone(tenant);
     }
 
     /// A job that the tenant declared is over, and has had so much.
@@ -71,6 +87,7 @@ impl Named {
         if self.has_declared(tenant) {
             let past = self.past.entry(tenant).or_default();
             *past = past.saturating_add(bytes);
+            self.makers.ended(tenant, *past);
         }
     }
 
@@ -83,6 +100,10 @@ impl Named {
         let declared = self.job(tenant).and_then(|job| job.bytes);
         if declared.is_some_and(|declared| bytes > declared.saturating_mul(OVERRUN_MAX)) {
             self.overrun.insert(tenant);
+            // What the operator's rule has wrong is no lie of theirs.
+            if self.has_declared(tenant) {
+                self.makers.overrun(tenant);
+            }
         }
     }
 
@@ -93,6 +114,11 @@ impl Named {
 
     pub(crate) fn is_overrun(&self, tenant: TenantId) -> bool {
         self.overrun.contains(&tenant)
+    }
+
+    /// The tenant says how large its job is, and somebody of the same maker moved more than it said.
+    pub(crate) fn is_of_overrun(&self, tenant: TenantId) -> bool {
+        self.has_declared(tenant) && self.makers.is_overrun(tenant)
     }
 }
 
@@ -105,7 +131,7 @@ pub struct JobView {
     pub job: JobSettings,
     /// The tenant says so itself; else a rule or the settings do.
     pub is_declared: bool,
-    /// It moved much more than was declared, which counts no longer.
+    /// It moved much more than was declared, which counts no longer. Of a size that does not count because of others the reason tells.
     pub is_overrun: bool,
     /// Since its first transfer.
     pub age: Nanos,

@@ -62,6 +62,7 @@ mod foresight;
 mod group_scale;
 mod histories;
 mod interleave;
+mod job_makers;
 mod job_trace;
 mod jobs;
 mod keys;

@@ -102,6 +102,9 @@ impl Rule {
             self.names.insert(tenant.id, tenant.name.clone());
         }
         self.owners.insert(tenant.id, tenant.owner());
+        if self.settings.makers_are_remembered {
+            self.named.note_maker(tenant);
+        }
     }
 
     /// A job that becomes excluded has ended: nobody caps it, so nobody is to be capped for it.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Member {
     pub(crate) account: String,
     pub(crate) has_group: bool,
-    /// The group that was delegated to whoever made the tenant's, which may have any number of tenants.
+    /// The group above of whoever made the tenant's, and may have any number of tenants ([`minerva_model::Tenant::maker`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) delegated_from: Option<String>,
+    pub(crate) maker: Option<String>,
     pub(crate) declaration_key: String,
     pub(crate) excluded: bool,
     pub(crate) terms: Terms,

@@ -115,18 +115,19 @@ impl Participation {
         let member = Member {
             account: tenant.history_key(),
             has_group: tenant.group.is_some(),
-            delegated_from: tenant.origin.delegated_from.as_ref().map(|group| group.history_key(None)),
+            maker: Some(tenant.maker()).filter(|maker| *maker != tenant.cgroup.path).map(str::to_owned),
             declaration_key: tenant.declaration_key(),
             excluded: tenant.excluded,
             terms: tenant.terms,
         };
         *self.sharers.entry(member.account.clone()).or_default() += 1;
+        self.credits.join(&member.account);
         if let Some(before) = self.members.insert(tenant.id, member) {
             self.leave_account(&before);
         }
     }
 
-    /// A member has the account no more. Nobody comes back to one that was a cgroup's: what it held is in the ledger.
+    /// A member has the account no more. An operator's group stays.
     fn leave_account(&mut self, member: &Member) {
         if let Some(count) = self.sharers.get_mut(&member.account) {
             *count -= 1;
@@ -135,8 +136,10 @@ impl Participation {
             }
             self.sharers.remove(&member.account);
         }
-        if !member.has_group {
-            self.credits.forget(&member.account);
+        match self.credits.settings().accounts_outlive_tenants {
+            _ if member.has_group => {}
+            true => self.credits.leave(&member.account),
+            false => self.credits.forget(&member.account),
         }
     }
 

@@ -22,7 +22,7 @@ const OPERATION_LONGEST: Nanos = Nanos::from_secs(86_400);
 const FASTER_AT_MOST: f64 = 2.0;
 /// All groups that somebody makes in one that was delegated may have as many operations as so many tenants. Each that waits is looked at
 /// whenever anybody asks.
-const TENANTS_OF_A_DELEGATION: usize = 4;
+const TENANTS_OF_A_MAKER: usize = 4;
 /// No level or deadline lies further ahead: ten years, which is a mistake and not a plan.
 const AHEAD_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
 
@@ -303,11 +303,11 @@ impl Participation {
         if self.coordination.of(tenant).count() >= operations_max {
             return refuse("this tenant", operations_max);
         }
-        let delegated = |tenant: TenantId| self.members.get(&tenant)?.delegated_from.as_ref();
-        let Some(own) = delegated(tenant) else { return Ok(()) };
-        let together_max = operations_max.saturating_mul(TENANTS_OF_A_DELEGATION);
-        if self.coordination.count_of(|tenant| delegated(tenant) == Some(own)) >= together_max {
-            return refuse("the groups below the one that was delegated to this tenant's owner", together_max);
+        let maker = |tenant: TenantId| self.members.get(&tenant)?.maker.as_ref();
+        let Some(own) = maker(tenant) else { return Ok(()) };
+        let together_max = operations_max.saturating_mul(TENANTS_OF_A_MAKER);
+        if self.coordination.count_of(|tenant| maker(tenant) == Some(own)) >= together_max {
+            return refuse("the groups of this tenant's owner", together_max);
         }
         Ok(())
     }

@@ -5,8 +5,9 @@
 mod world;
 
 use minerva_model::{
-    AccessKind, CgroupRef, Deadline, Effect, EngineConfig, EntryNumber, Grant, Granted, Level, Lifetime, MicroCredits,
-    Nanos, Operation, Origin, PolicyName, RefusalKind, RequestId, Tenant, TenantId, TenantKind, Terms, Wish,
+    AccessKind, CgroupRef, CreditLot, Deadline, Effect, EngineConfig, EntryNumber, Grant, Granted, Level, Lifetime,
+    MicroCredits, Nanos, Operation, Origin, PolicyName, Recalled, RefusalKind, RequestId, Tenant, TenantId, TenantKind,
+    Terms, Wish,
 };
 use std::collections::BTreeMap;
 use world::{DISK, World};
@@ -279,4 +280,54 @@ fn whoever_may_make_groups_has_so_many_operations_however_many_tenants_it_makes(
     let (tenant, first) = taken.swap_remove(0);
     world.ask(tenant, Wish::Cancel(first));
     assert_eq!(ask(&mut world, 99).1, None, "and this one again when one of its own is over");
+}
+
+/// What the ledger held when tenant `number` was seen, as the store told it.
+fn recalled(world: &mut World, number: u64, credits: MicroCredits) {
+    let lots = vec![CreditLot { amount: credits, expires_in: Nanos::from_secs(3_600) }];
+    let recalled = Recalled { tenant: TenantId(number), lots, purchases: Vec::new(), declaration: None };
+    world.decider.recalled(world.now, &recalled);
+}
+
+/// A user makes one group after the other below the one that was delegated to it. The store is slow: it has not committed what the first
+/// group spent when the second is seen.
+#[test]
+fn what_a_group_spends_is_not_there_for_the_next_one_and_what_it_earned_is() {
+    let mut world = world(&[ENDLESS; 4]);
+    let user = CgroupRef { path: "t".to_owned(), inode: 7 };
+    seen_again(&mut world, 0, None, Some(user.clone()));
+    let price = MicroCredits::credits(25);
+    recalled(&mut world, 0, price);
+    world.ask(0, Wish::SetLevel { level: Level::Lowest, lifetime: Lifetime::UntilReleased });
+    (0..30).for_each(|_| world.slice(&BTreeMap::new()));
+    let accrued = world.decider.part(TenantId(0)).expect("it is there").accruing;
+    assert!(accrued > MicroCredits::credits(90), "{accrued}");
+    let (_, entry) = buy(&mut world);
+    world.decider.tenant_gone(TenantId(0));
+
+    seen_again(&mut world, 1, None, Some(user.clone()));
+    recalled(&mut world, 1, price);
+    let part = world.decider.part(TenantId(1)).expect("it is there");
+    assert_eq!((part.held, part.accruing), (MicroCredits::ZERO, accrued), "as the first left it");
+    world.effects.clear();
+    world.ask(1, Wish::Boost { slices: 1, device: None });
+    let refused =
+        |effect: &Effect| matches!(effect, Effect::Refused(refused) if refused.kind == RefusalKind::NotEnoughCredits);
+    assert!(world.effects.iter().any(refused), "{:?}", world.effects);
+
+    // This one is gone too, and in the next slice what accrued is entered.
+    world.decider.tenant_gone(TenantId(1));
+    world.decider.committed(world.now, entry, true, None);
+    world.effects.clear();
+    world.slice(&BTreeMap::new());
+    let entered = world.effects.iter().filter_map(|effect| match effect {
+        Effect::Ledger(entry) => Some((entry.account.as_str(), entry.amount)),
+        _ => None,
+    });
+    assert_eq!(entered.collect::<Vec<_>>(), [(user.history_key(None).as_str(), accrued)]);
+    world.slice(&BTreeMap::new());
+    assert_eq!(world.decider.credits_held(), MicroCredits::ZERO, "the ledger alone knows it");
+    seen_again(&mut world, 2, None, Some(user));
+    recalled(&mut world, 2, accrued);
+    assert_eq!(world.decider.part(TenantId(2)).map(|part| part.held), Some(accrued));
 }

@@ -88,3 +88,87 @@ fn no_job_is_capped_whose_operation_was_granted() {
         assert_eq!(told(&over, 2).map(|wait| wait.is_some()), Some(true), "{over:?}");
     }
 }
+
+/// A tenant in a group that whoever `maker` was delegated to made.
+fn made_by(number: u64, maker: &str) -> Tenant {
+    let cgroup = |path: &str| CgroupRef { path: path.to_owned(), inode: number };
+    Tenant {
+        id: TenantId(number),
+        name: format!("group-{number}"),
+        cgroup: cgroup(&format!("{maker}/{number}")),
+        kind: TenantKind::Cgroup,
+        group: None,
+        weight_percent: 100,
+        excluded: false,
+        job: None,
+        terms: Terms::default(),
+        origin: Origin { delegated_from: Some(cgroup(maker)), ..Origin::default() },
+    }
+}
+
+/// By what it is known how much a job has left.
+fn basis(decider: &Decider, tenant: u64) -> &'static str {
+    let job = decider.jobs().into_iter().find(|job| job.tenant == TenantId(tenant));
+    job.and_then(|job| Some(job.disks.first()?.basis)).unwrap_or("no job on a disk")
+}
+
+#[test]
+fn who_moved_more_than_it_declared_is_not_believed_in_another_group_either() {
+    let [by_size, by_use] = ["its declared size", "what it has had so far"];
+    for (makers_are_remembered, of_the_liar) in [(true, by_use), (false, by_size)] {
+        let mut config = EngineConfig { mode: Mode::Enforce, ..EngineConfig::default() };
+        config.makespan.makers_are_remembered = makers_are_remembered;
+        let mut decider = Decider::default();
+        decider.configure(Nanos::ZERO, &config);
+        decider.device_seen(DISK);
+        let declare = |decider: &mut Decider, number: u64, maker: &str, bytes| {
+            decider.tenant_seen(Nanos::ZERO, &made_by(number, maker), &[]);
+            let job = JobSettings { name: format!("job-{number}"), bytes };
+            decider.job_declared(TenantId(number), Some(job));
+        };
+        declare(&mut decider, 1, "liar", Some(1));
+        declare(&mut decider, 2, "honest", Some(1 << 40));
+        slice(&mut decider, 1, 2);
+        decider.tenant_gone(TenantId(1));
+        declare(&mut decider, 3, "liar", Some(1 << 30));
+        declare(&mut decider, 4, "other", Some(1 << 30));
+        slice(&mut decider, 2, 4);
+        assert_eq!([2, 3, 4].map(|tenant| basis(&decider, tenant)), [by_size, of_the_liar, by_size]);
+        // An hour after the lie it is over.
+        declare(&mut decider, 5, "liar", Some(1 << 30));
+        slice(&mut decider, 3_602, 5);
+        assert_eq!([3, 5].map(|tenant| basis(&decider, tenant)), [by_size; 2]);
+    }
+}
+
+#[test]
+fn a_new_group_goes_on_where_its_makers_jobs_left_off_and_jobs_side_by_side_do_not_lengthen_each_other() {
+    for makers_are_remembered in [true, false] {
+        let mut config = EngineConfig { mode: Mode::Enforce, ..EngineConfig::default() };
+        config.makespan.makers_are_remembered = makers_are_remembered;
+        let mut decider = Decider::default();
+        decider.configure(Nanos::ZERO, &config);
+        decider.device_seen(DISK);
+        let declare = |decider: &mut Decider, number: u64, maker: &str| {
+            decider.tenant_seen(Nanos::ZERO, &made_by(number, maker), &[]);
+            let job = JobSettings { name: format!("job-{number}"), bytes: None };
+            decider.job_declared(TenantId(number), Some(job));
+        };
+        (1..=3).for_each(|number| declare(&mut decider, number, "user"));
+        declare(&mut decider, 4, "other");
+        (1..=4).for_each(|second| drop(slice(&mut decider, second, 4)));
+        let place = |decider: &Decider, tenant| decider.job_order(TenantId(tenant)).map_or(0, |(place, _)| place);
+        [1, 2].into_iter().for_each(|tenant| drop(decider.tenant_gone(TenantId(tenant))));
+        slice(&mut decider, 5, 4);
+        assert_eq!([3, 4].map(|tenant| place(&decider, tenant)), [1, 2], "they have had as much as each other");
+        // Four slices' worth, as one of those that are gone; the others have had six.
+        declare(&mut decider, 5, "user");
+        declare(&mut decider, 6, "newcomer");
+        slice(&mut decider, 6, 6);
+        let expected = if makers_are_remembered { [2, 1] } else { [1, 2] };
+        assert_eq!([5, 6].map(|tenant| place(&decider, tenant)), expected, "{makers_are_remembered}");
+        slice(&mut decider, 7, 6);
+        let seven = [3, 4, 5, 6].map(|tenant| place(&decider, tenant));
+        assert_eq!(seven[2..], expected, "{seven:?}");
+    }
+}

@@ -77,11 +77,12 @@ impl Forecasts {
         self.forecaster.set_skill_by_bytes(settings.skill_by_bytes);
         self.days_ahead.loads_mut().set_skill_by_bytes(settings.skill_by_bytes);
         self.forecaster.set_only_its_own(settings.only_its_own);
+        self.forecaster.set_within_bounds(settings.within_bounds);
         self.days_ahead.loads_mut().set_only_its_own(settings.only_its_own);
         self.forecaster.set_sessions_by_last(settings.sessions == SessionSource::Last);
         let unwanted: Vec<TenantId> =
             self.tenants.keys().copied().filter(|id| self.mode(*id) == ForecastMode::Off).collect();
-        unwanted.into_iter().for_each(|id| self.forecaster.tenant_gone(id));
+        unwanted.into_iter().for_each(|id| self.turned_off(id));
         self.readings.clear();
         self.outlook = Outlook::default();
     }
@@ -91,9 +92,19 @@ impl Forecasts {
         let before = self.tenants.insert(tenant.id, Watched { family: family(tenant), account: account(tenant), rule });
         self.count_rules(before.and_then(|before| before.rule), rule);
         if self.mode(tenant.id) == ForecastMode::Off {
-            self.forecaster.tenant_gone(tenant.id);
+            self.turned_off(tenant.id);
         }
         self.days_ahead.tenant_seen(tenant);
+    }
+
+    /// A tenant is not forecast any more. What it has under way is not over, but was taken to be in earlier versions.
+    fn turned_off(&mut self, id: TenantId) {
+        if self.settings.within_bounds {
+            self.forecaster.forget(id);
+            self.readings.tenant_gone(id);
+        } else {
+            self.forecaster.tenant_gone(id);
+        }
     }
 
     pub(crate) fn tenant_gone(&mut self, id: TenantId) {
@@ -209,6 +220,11 @@ impl Forecasts {
     /// Which models speak of the reads and of the writes of a disk or a group.
     pub(crate) fn members(&self, of: &LoadOf) -> [Vec<LoadMember>; 2] {
         self.days_ahead.loads().members(of)
+    }
+
+    /// Pairs without a forecast because there are too many.
+    pub(crate) fn pairs_without_room(&self) -> u64 {
+        self.forecaster.refused_in_slice()
     }
 
     /// Disks and groups without a forecast because there are too many.

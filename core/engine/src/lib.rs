@@ -94,6 +94,7 @@ impl Engine {
             Event::Sampled(sample) => self.sampled(&sample),
             Event::Reported(report) => self.reported(report),
             Event::Answered { id, outcome } => self.actuator.answered(self.now, id, &outcome),
+            Event::KnobsRestored => self.actuator.restored(),
             Event::Requested(request) => self.requested(request),
             Event::LevelClaimsChanged { tenant, claims } => {
                 let (declaration, decisions) = self.decider.claims_changed(self.now, tenant, claims);

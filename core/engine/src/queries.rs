@@ -110,6 +110,11 @@ impl Engine {
         self.forecasts.members(of)
     }
 
+    /// Tenants on disks that did I/O in the last slice and of which nothing is forecast because there are too many.
+    pub fn pairs_without_room(&self) -> u64 {
+        self.forecasts.pairs_without_room()
+    }
+
     /// Disks and groups that did I/O in the last slice and of whose days nothing is forecast because there are too many.
     pub fn loads_without_room(&self) -> u64 {
         self.forecasts.without_room()

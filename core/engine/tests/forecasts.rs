@@ -15,6 +15,8 @@ mod at_once;
 mod crowd;
 #[path = "forecasts/plans.rs"]
 mod plans;
+#[path = "forecasts/turned_off.rs"]
+mod turned_off;
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const MIB: u64 = 1 << 20;
@@ -339,6 +341,7 @@ fn days_ahead_are_forecast_only_where_they_are_wanted() {
     assert!(!settings.sessions_are_no_past && ForecastSettings::default().sessions_are_no_past);
     assert!(!settings.skill_by_bytes && ForecastSettings::default().skill_by_bytes);
     assert!(!settings.only_its_own && ForecastSettings::default().only_its_own);
+    assert!(!settings.within_bounds && ForecastSettings::default().within_bounds);
     assert!(!settings.declared_at_beginning && ForecastSettings::default().declared_at_beginning);
     assert!(!settings.trees_by_leaves && ForecastSettings::default().trees_by_leaves);
 }

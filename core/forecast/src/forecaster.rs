@@ -6,8 +6,11 @@ mod gone;
 mod models;
 mod next_slices;
 mod nouns;
+mod parts;
+mod room;
 mod sessions;
 mod tenants;
+mod versions;
 mod work;
 
 pub use basis::{NextSlice, Source};
@@ -24,6 +27,7 @@ use families::Families;
 use minerva_model::{DeviceId, Forecast, Nanos, Outlook, TenantId};
 use next_slices::NextSlices;
 use nouns::{Made, PATTERN_SECONDS, ROWS_A_TENANT};
+use room::Room;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
 use std::collections::BTreeMap;
@@ -46,7 +50,7 @@ pub struct ForecasterSettings {
     pub session: LearnerSettings,
     /// How long the slices are that it observes.
     pub slice: Nanos,
-    /// Tenants with a state of about 9 kB each; of more there is no forecast.
+    /// Tenants with a state of some 17 kB each; of more there is no forecast.
     pub tenants_max: usize,
     /// Series for which a model is fitted in a slice.
     pub fits: u32,
@@ -62,6 +66,9 @@ pub struct ForecasterSettings {
     /// exactly 0 is passed over.
     #[serde(default)]
     pub skill_by_bytes: bool,
+    /// See [`Forecaster::set_within_bounds`].
+    #[serde(default)]
+    pub within_bounds: bool,
 }
 
 impl Default for ForecasterSettings {
@@ -76,6 +83,7 @@ impl Default for ForecasterSettings {
                 ridge_from: 16,
                 growth: Growth::ByLevels,
                 mean_percent: 0,
+                within_bounds: true,
             },
             slice: Nanos::SECOND,
             tenants_max: 10_000,
@@ -84,6 +92,7 @@ impl Default for ForecasterSettings {
             parts: 2,
             by_order: true,
             skill_by_bytes: true,
+            within_bounds: true,
         }
     }
 }
@@ -127,6 +136,8 @@ pub struct Forecaster {
     turn: Option<Key>,
     slices: u64,
     refused: u64,
+    #[serde(default)]
+    refused_in_slice: u64,
     /// Series fitted, ever.
     #[serde(default)]
     fits: u64,
@@ -135,7 +146,7 @@ pub struct Forecaster {
 impl Forecaster {
     /// One that has seen nothing.
     pub fn new(settings: ForecasterSettings) -> Self {
-        Self {
+        let mut forecaster = Self {
             settings,
             tenants: BTreeMap::new(),
             next_slice: Learner::new(settings.next_slice),
@@ -146,8 +157,11 @@ impl Forecaster {
             turn: None,
             slices: 0,
             refused: 0,
+            refused_in_slice: 0,
             fits: 0,
-        }
+        };
+        forecaster.set_within_bounds(settings.within_bounds);
+        forecaster
     }
 
     /// From now on slices are this long. Of another length than before, the series of all tenants begin anew; what the host's models
@@ -159,48 +173,16 @@ impl Forecaster {
         }
     }
 
-    /// How the trees of the next slice grow: by leaves, as [`Growth::CHOSEN`], or as in earlier versions. Where that is another way than
-    /// before, they begin anew.
-    pub fn set_by_leaves(&mut self, by_leaves: bool) {
-        let growth = if by_leaves { Growth::CHOSEN } else { Growth::ByLevels };
-        self.settings.next_slice.growth = growth;
-        self.next_slice.set_growth(growth);
-        self.forget_next_slices();
-    }
-
-    /// The next slice is told between the trees' median and their mean, at [`LearnerSettings::MEAN_PERCENT`]; otherwise, as by earlier
-    /// versions, the median is.
-    pub fn set_between(&mut self, between: bool) {
-        self.next_slice.set_mean_percent(if between { LearnerSettings::MEAN_PERCENT } else { 0 });
-        self.forget_next_slices();
-    }
-
-    /// See [`ForecasterSettings::by_order`].
-    pub fn set_by_order(&mut self, by_order: bool) {
-        self.settings.by_order = by_order;
-    }
-
-    /// See [`ForecasterSettings::skill_by_bytes`].
-    pub fn set_skill_by_bytes(&mut self, skill_by_bytes: bool) {
-        self.settings.skill_by_bytes = skill_by_bytes;
-    }
-
     /// From now on a session is taken to transfer what the last of its like did, in place of what the model says: what forecasts are
     /// measured against.
     pub fn set_sessions_by_last(&mut self, by_last: bool) {
         self.sessions.by_last = by_last;
     }
 
-    /// What a tenant's agent says is left is measured by its first word in a session against what that session transfers. Otherwise, as by
-    /// earlier versions, by its last, which is next to nothing where it tells the truth, so that nobody was ever believed.
-    pub fn set_declared_at_beginning(&mut self, at_beginning: bool) {
-        self.sessions.declared_at_beginning = at_beginning;
-    }
-
     /// Takes what a slice said of the tenants that did I/O or are about to: who, of which family (a hash of name, unit or image), and
     /// the reading. Of one that is not named nothing happened. A tenant named twice counts twice. Then does the slice's work.
     pub fn observe(&mut self, time: SliceTime, slice: &[(Key, Family, Reading)]) {
-        self.slices += 1;
+        (self.slices, self.refused_in_slice) = (self.slices + 1, 0);
         let ahead = self.settings.ahead();
         let (next_slice, sessions, families) = (&mut self.next_slice, &mut self.sessions, &mut self.families);
         let next_slices = &mut self.next_slices;
@@ -209,12 +191,17 @@ impl Forecaster {
             tenant.is_named = false;
         }
         let is_bounded = self.settings.next_slice.growth != Growth::ByLevels;
+        let (within_bounds, mut room) = (self.settings.within_bounds, Room::default());
         for (key, family, reading) in slice {
-            if !self.tenants.contains_key(key) && self.tenants.len() >= self.settings.tenants_max {
-                self.refused += 1;
+            let is_full = self.tenants.len() >= self.settings.tenants_max && !self.tenants.contains_key(key);
+            if is_full && !(within_bounds && room.make(reading.account, &mut self.tenants)) {
+                self.refused_in_slice += 1;
                 continue;
             }
             let tenant = self.tenants.entry(*key).or_insert_with(|| Tenant::new(*family, is_bounded));
+            if within_bounds {
+                tenant.family = *family;
+            }
             tenant.observe(reading, ahead, (next_slice, next_slices.take(*key)), (sessions, families));
         }
         let nothing = Reading { elapsed_seconds: time.seconds, wall_seconds: time.wall_seconds, ..Reading::default() };
@@ -229,6 +216,7 @@ impl Forecaster {
             stays
         });
         next_slices.end();
+        self.refused += self.refused_in_slice;
         self.sessions.settle();
         self.work();
         self.foresee_next_slices();
@@ -289,6 +277,11 @@ impl Forecaster {
     /// Readings that found no place, ever.
     pub fn refused(&self) -> u64 {
         self.refused
+    }
+
+    /// The same in the last slice.
+    pub fn refused_in_slice(&self) -> u64 {
+        self.refused_in_slice
     }
 
     /// Series to which a model was fitted, ever: what slices cost most, as a count.

@@ -8,7 +8,7 @@ use minerva_forecast::seasonal::{
 };
 use minerva_forecast::tenant::{Reading, Usage};
 use minerva_forecast::{Forecaster, ForecasterSettings, SliceTime, check};
-use minerva_model::{DeviceId, FittedModel, ModelKind, Nanos, TenantId};
+use minerva_model::{DeviceId, FittedModel, Horizon, ModelKind, Nanos, TenantId};
 use proptest::prelude::*;
 
 fn key(tenant: u64) -> (TenantId, DeviceId) {
@@ -228,6 +228,52 @@ fn ten_thousand_tenants_at_once_cost_a_slice_no_more_fits_than_a_few_do() {
     assert_eq!((forecaster.tenants(), forecaster.refused()), (10_000, 70 * 2_000));
     let told = (0..TENANTS).filter_map(|id| forecaster.next_slice(key(id))).filter(|next| next.high.is_finite());
     assert_eq!(told.count(), 10_000, "each has a forecast, and who found no place has honestly none");
+}
+
+/// What a session's processes use, the more of it the larger the session is.
+type Used = fn(f64) -> Usage;
+
+const USED: [(&str, Used); 2] = [
+    ("processors", |amount| Usage { cpus: 0.1 + amount / 40.0, ..Usage::default() }),
+    ("open files", |amount| Usage { open_files: 5.0 + amount, ..Usage::default() }),
+];
+
+/// Forty sessions of 40 to 160 MB, each of a tenant that goes.
+fn after_forty_sessions(used: Used) -> Forecaster {
+    let mut forecaster = Forecaster::new(ForecasterSettings::default());
+    for number in 0..40_u64 {
+        let amount = number * 7 % 13;
+        for _ in 0..4 + amount {
+            let reading = Reading { usage: Some(used(amount as f64)), ..reading_of(10e6) };
+            forecaster.observe(SliceTime::default(), &[(key(number), 7, reading)]);
+        }
+        forecaster.tenant_gone(key(number).0);
+    }
+    forecaster
+}
+
+#[test]
+fn a_session_that_is_unlike_all_before_it_is_told_no_larger_than_twice_the_largest() {
+    for ((what, used), is_writer) in USED.into_iter().flat_map(|used| [(used, false), (used, true)]) {
+        let mut forecaster = after_forty_sessions(used);
+        let skill_of_another = |forecaster: &mut Forecaster| {
+            forecaster.observe(SliceTime::default(), &[(key(98), 7, reading_of(10e6))]);
+            forecaster.outlook(key(98)).and_then(|outlook| outlook.session).expect("one has begun").skill
+        };
+        let before = skill_of_another(&mut forecaster.clone());
+        let mut reading = Reading { usage: Some(used(5_000.0)), ..reading_of(10e6) };
+        if is_writer {
+            (reading.read_bytes, reading.write_bytes) = (0.0, reading.read_bytes);
+        }
+        forecaster.observe(SliceTime::default(), &[(key(99), 7, reading)]);
+        // What is no number is not told at all.
+        let outlook = forecaster.to_model(Nanos::SECOND, Nanos::SECOND);
+        let session = outlook.get(key(99).0, key(99).1, Horizon::Session).expect("a session is foreseen");
+        assert!(session.bytes() <= 2.0 * 160e6 && !session.is_naive, "{what}: {session:?}");
+        forecaster.tenant_gone(key(99).0);
+        let after = skill_of_another(&mut forecaster);
+        assert!(after > before - 0.5, "{what}: others' skill {after} in place of {before}");
+    }
 }
 
 /// A burst that was none, of a counter that jumped: its own rate is foreseen again within slices, and no neighbour's is touched. Of the largest

@@ -1,6 +1,7 @@
 //! A host's forecaster as a whole: it learns, it bounds its work, it does not believe who lies.
 
 mod drawn;
+mod families;
 
 use drawn::{Draws, Host, MIB, Named, key};
 use minerva_forecast::host::Answer;

@@ -47,6 +47,8 @@ pub enum Event {
         /// What came of it.
         outcome: Outcome,
     },
+    /// All that was written was put back while the driver runs, by its guard or an operator: what stands in the knobs is not known.
+    KnobsRestored,
     /// A tenant asks for something.
     Requested(TenantRequest),
     /// Claims of a tenant ended, or its schedule goes on, without anybody having asked: these are what it has now. Never refused.

@@ -24,6 +24,8 @@ pub enum FindingKind {
     Overwritten,
     /// Somebody else keeps writing a knob: Minerva leaves it to them.
     FightGivenUp,
+    /// All knobs were put back while the daemon runs, by its guard or an operator.
+    KnobsRestored,
     /// The history of a tenant was dropped or not understood.
     HistoryDropped,
     /// The operator's file has settings for a disk that this host does not have.
@@ -34,6 +36,8 @@ pub enum FindingKind {
     DiskGone,
     /// A fitted model that was kept for this start is damaged, or of another version.
     ModelDamaged,
+    /// The store was damaged, and another is in its place.
+    StoreDamaged,
     /// Caps are lifted while the host is short of memory.
     CapsLifted,
     /// The host is no longer short of memory, and caps are dealt again.
@@ -52,7 +56,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::NotSteerable,
         Self::Steerable,
         Self::CounterReset,
@@ -61,11 +65,13 @@ impl FindingKind {
         Self::ReadBackDiffers,
         Self::Overwritten,
         Self::FightGivenUp,
+        Self::KnobsRestored,
         Self::HistoryDropped,
         Self::UnknownDisk,
         Self::HiddenTenants,
         Self::DiskGone,
         Self::ModelDamaged,
+        Self::StoreDamaged,
         Self::CapsLifted,
         Self::CapsBack,
         Self::Oversubscribed,
@@ -86,11 +92,13 @@ impl FindingKind {
             Self::ReadBackDiffers => "read-back-differs",
             Self::Overwritten => "overwritten",
             Self::FightGivenUp => "fight-given-up",
+            Self::KnobsRestored => "knobs-restored",
             Self::HistoryDropped => "history-dropped",
             Self::UnknownDisk => "unknown-disk",
             Self::HiddenTenants => "hidden-tenants",
             Self::DiskGone => "disk-gone",
             Self::ModelDamaged => "model-damaged",
+            Self::StoreDamaged => "store-damaged",
             Self::CapsLifted => "caps-lifted",
             Self::CapsBack => "caps-back",
             Self::Oversubscribed => "oversubscribed",
@@ -107,6 +115,7 @@ impl FindingKind {
             self,
             Self::Steerable
                 | Self::CounterReset
+                | Self::KnobsRestored
                 | Self::HistoryDropped
                 | Self::DiskGone
                 | Self::ModelDamaged

@@ -79,6 +79,11 @@ pub struct ForecastSettings {
     /// nothing, and what sessions are worth is told of each account by its own. In recordings of earlier versions it is not so.
     #[serde(default)]
     pub only_its_own: bool,
+    /// What is told keeps within what was seen, and what each account teaches within its part: sessions are told no larger than twice the
+    /// largest, no account displaces what others taught, a tenant is of the family that it is of now, and forecasts that are turned off
+    /// teach nothing by it. In recordings of earlier versions it is not so.
+    #[serde(default)]
+    pub within_bounds: bool,
 }
 
 /// Where it comes from what a session will transfer.
@@ -121,6 +126,7 @@ impl Default for ForecastSettings {
             declared_at_beginning: true,
             skill_by_bytes: true,
             only_its_own: true,
+            within_bounds: true,
         }
     }
 }
@@ -140,6 +146,7 @@ impl ForecastSettings {
             declared_at_beginning: false,
             skill_by_bytes: false,
             only_its_own: false,
+            within_bounds: false,
             ..Self::default()
         }
     }

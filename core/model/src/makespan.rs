@@ -45,6 +45,10 @@ pub struct MakespanSettings {
     /// The size in a rule that changed is believed, however wrong the one before was. In recordings of earlier versions not.
     #[serde(default)]
     pub changed_rules_are_believed: bool,
+    /// What a job moved beyond what it declared, and what jobs moved that are over, counts for an hour in other groups of whoever made its
+    /// group. In recordings of earlier versions not.
+    #[serde(default)]
+    pub makers_are_remembered: bool,
 }
 
 impl Default for MakespanSettings {
@@ -61,6 +65,7 @@ impl Default for MakespanSettings {
             caps_are_told: true,
             excluded_are_no_jobs: true,
             changed_rules_are_believed: true,
+            makers_are_remembered: true,
         }
     }
 }

@@ -27,6 +27,10 @@ pub struct CreditSettings {
     pub boost_slices_max: u32,
     /// Share of a boosted tenant, in percent of the neutral one.
     pub boost_percent: u32,
+    /// An account without tenants is kept until all of it is in the ledger, for tenants that have it later. In recordings of earlier
+    /// versions it is forgotten at once.
+    #[serde(default)]
+    pub accounts_outlive_tenants: bool,
 }
 
 impl CreditSettings {
@@ -56,6 +60,7 @@ impl Default for CreditSettings {
             boost_slices_max: 3600,
             // BFQ knows no more than ten times its default.
             boost_percent: 1_000,
+            accounts_outlive_tenants: true,
         }
     }
 }

@@ -35,9 +35,14 @@ impl CgroupRef {
         format!("cgroup:{}#{}", self.path, self.inode)
     }
 
-    /// The key of the history that this directory's tenants share: that of the operator's `group` if there is one, else its own.
+    /// The key of the history that this directory's tenants share: that of the operator's `group` if there is one, else the login user's
+    /// whose it is, however often that user logs in, else its own.
     pub fn history_key(&self, group: Option<&str>) -> String {
-        group.map_or_else(|| self.key(), |group| format!("group:{group}"))
+        match (group, user_slice(&self.path)) {
+            (Some(group), _) => format!("group:{group}"),
+            (None, Some(slice)) => Self { path: slice.to_owned(), inode: 0 }.key(),
+            (None, None) => self.key(),
+        }
     }
 }
 
@@ -212,15 +217,15 @@ impl Role {
 }
 
 impl Tenant {
-    /// The key under which usage history and credits are kept: the operator's group if there is one, else the group that was
-    /// delegated to whoever made this one, else this incarnation of the cgroup. So nobody gets an account, or a clean history, by
-    /// making a cgroup. The caller's store adds the boot to it, as an inode number is unique only within one.
+    /// The key under which usage history and credits are kept: the operator's group if there is one, else the login user, else the group
+    /// that was delegated to whoever made this one, else this incarnation of the cgroup. So nobody gets an account, or a clean history, by
+    /// making a cgroup or by logging in again. The caller's store adds the boot to it, as an inode number is unique only within one.
     pub fn history_key(&self) -> String {
         self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).history_key(self.group.as_deref())
     }
 
     /// Whose it is: the operator's group's, the login user's, that of what was delegated, or its cgroup's own. As [`Self::history_key`], but the
-    /// same after a restart and a reboot, and one for all login sessions of a user: nobody has another by making or renaming groups.
+    /// same after a restart and a reboot.
     pub fn owner(&self) -> String {
         self.group.as_ref().map_or_else(|| format!("cgroup:{}", self.maker()), |group| format!("group:{group}"))
     }
@@ -244,12 +249,15 @@ impl Tenant {
 
 /// The part of a path that is a user's slice (systemd.special(7)), or else all of it.
 fn of_user(path: &str) -> &str {
-    let is_user = |slice: &str| {
-        let uid = slice.strip_prefix("user-").and_then(|rest| rest.strip_suffix(".slice"));
-        uid.is_some_and(|uid| !uid.is_empty() && uid.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let slice = path.strip_prefix("user.slice/").and_then(|rest| rest.split('/').next()).filter(|slice| is_user(slice));
-    slice.map_or(path, |slice| &path[.."user.slice/".len() + slice.len()])
+    user_slice(path).unwrap_or(path)
+}
+
+/// The part of a path that is a user's slice, which holds all login sessions of that user, at once and one after the other.
+fn user_slice(path: &str) -> Option<&str> {
+    let slice = path.strip_prefix("user.slice/")?.split('/').next()?;
+    let uid = slice.strip_prefix("user-")?.strip_suffix(".slice")?;
+    let is_user = !uid.is_empty() && uid.bytes().all(|byte| byte.is_ascii_digit());
+    is_user.then(|| &path[.."user.slice/".len() + slice.len()])
 }
 
 /// One of the operator's rules. Every rule whose pattern matches a cgroup applies, in the order of the file; what a later
@@ -324,6 +332,7 @@ mod tests {
             tenant(&format!("{user}/session-14.scope"), None),
             tenant(&format!("{manager}/a"), Some(&manager)),
         ];
+        assert_eq!(own.each_ref().map(Tenant::history_key), [(); 3].map(|()| format!("cgroup:{user}#0")));
         assert_eq!(own.map(|tenant| tenant.owner()), [(); 3].map(|()| format!("cgroup:{user}")));
         for path in ["user.slice/user-.slice/a", "user.slice/user-x.slice/a", "a/user-1000.slice/b", "user.slice"] {
             assert_eq!(tenant(path, None).owner(), format!("cgroup:{path}"));

@@ -38,10 +38,10 @@ pub enum OperatorCall {
     LoadForecast(String, Ahead, oneshot::Sender<Option<v1::ForecastResponse>>),
     /// Tell what a tenant is expected to do; nothing if there is no such tenant.
     Forecast(String, oneshot::Sender<Option<v1::ForecastResponse>>),
-    /// Start a recording into this queue, unless one runs.
-    Record(mpsc::Sender<Vec<u8>>, oneshot::Sender<Result<(), String>>),
-    /// End the recording, whole. Said by the client whose recording it is.
-    EndRecord,
+    /// Start a recording into this queue, unless one runs. The answer is its number.
+    Record(mpsc::Sender<Vec<u8>>, oneshot::Sender<Result<u64, String>>),
+    /// End the recording of this number, whole, if it runs. Said by the client whose recording it is.
+    EndRecord(u64),
     /// Give an account credits, or take some.
     Adjust(v1::AdjustCreditsRequest, Answer<v1::AdjustCreditsResponse>),
     /// Count what the cache moved for a tenant.

@@ -9,10 +9,10 @@ use tonic::Status;
 pub(crate) async fn explain(
     questions: &Questions,
     request: v1::ExplainRequest,
-    status: v1::StatusResponse,
+    status: &v1::StatusResponse,
 ) -> Result<v1::ExplainResponse, Status> {
-    let slice = status.slice.unwrap_or_default();
-    let tenant = find(&slice, &request.tenant);
+    let slice = status.slice.as_ref();
+    let tenant = slice.and_then(|slice| find(slice, &request.tenant));
     // A tenant that has gone is known to the store by its name only.
     let name = tenant.map_or(request.tenant.as_str(), |tenant| &tenant.name);
     let asked = Asked {
@@ -30,8 +30,8 @@ pub(crate) async fn explain(
             let explanations = rows.into_iter().map(|row| explanation(row, present)).collect();
             Ok(v1::ExplainResponse { explanations })
         }
-        Err(message) => match tenant {
-            Some(tenant) if request.at_unix_ns.is_none() => Ok(from_loop(slice.unix_ns, tenant)),
+        Err(message) => match slice.zip(tenant) {
+            Some((slice, tenant)) if request.at_unix_ns.is_none() => Ok(from_loop(slice.unix_ns, tenant)),
             _ => Err(Status::unavailable(message)),
         },
     }

@@ -11,6 +11,7 @@ pub mod explain;
 mod idle;
 pub mod job_runs;
 pub mod listen;
+mod looks;
 mod plans;
 mod refusals;
 mod room;

@@ -1,9 +1,9 @@
-//! Room for connections: so many at one time, and fewer of one user, so that nobody takes all of what others may have too.
+//! Room for connections, or for calls: so many at one time, and fewer of one user, so that nobody takes all of what others may have too.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Counts connections by the number of the user.
+/// Counts them by the number of the user.
 #[derive(Debug)]
 pub(crate) struct Room {
     most: usize,
@@ -11,7 +11,7 @@ pub(crate) struct Room {
     taken: Mutex<BTreeMap<u32, usize>>,
 }
 
-/// A connection that is counted while this is there.
+/// One that is counted while this is there.
 #[derive(Debug)]
 pub(crate) struct Taken {
     room: Arc<Room>,
@@ -23,7 +23,7 @@ impl Room {
         Arc::new(Self { most, most_of_one, taken: Mutex::default() })
     }
 
-    /// One more connection of a user, if there is room.
+    /// One more of a user, if there is room.
     pub(crate) fn take(self: &Arc<Self>, uid: u32) -> Option<Taken> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let own = taken.get(&uid).copied().unwrap_or_default();

@@ -30,8 +30,10 @@ use tonic::body::Body;
 use tonic::codegen::Service as Handler;
 use tonic::{Code, Status};
 
-/// Streams that one connection may have open; a tool needs one.
+/// Streams that one connection may have open, until their answers are read; a tool needs one.
 const STREAMS_PER_CONNECTION: u32 = 16;
+/// And one of a client that may look, or nothing: what all of these have not read yet is to be little memory.
+const STREAMS_PER_VIEWER: u32 = 4;
 /// A message that a client sends is small; a longer one is refused before it is read.
 const REQUEST_BYTES_MAX: usize = 64 * 1024;
 const HEADERS_BYTES_MAX: u32 = 8 << 10;
@@ -144,9 +146,7 @@ where
 {
     fn new(service: S, groups: Groups) -> Self {
         let mut http = http2::Builder::new(TokioExecutor::new());
-        http.timer(TokioTimer::new())
-            .max_concurrent_streams(STREAMS_PER_CONNECTION)
-            .max_header_list_size(HEADERS_BYTES_MAX);
+        http.timer(TokioTimer::new()).max_header_list_size(HEADERS_BYTES_MAX);
         Self {
             service,
             groups,
@@ -189,22 +189,24 @@ where
             }
         };
         let access = self.groups.access(&peer);
-        let (room, idle) = match access {
-            Access::Root | Access::Operator => (&self.operators, IDLE_MAX),
-            Access::Viewer => (&self.viewers, IDLE_MAX),
-            Access::Denied => (&self.denied, DENIED_IDLE_MAX),
+        let (room, streams_max, idle) = match access {
+            Access::Root | Access::Operator => (&self.operators, STREAMS_PER_CONNECTION, IDLE_MAX),
+            Access::Viewer => (&self.viewers, STREAMS_PER_VIEWER, IDLE_MAX),
+            Access::Denied => (&self.denied, STREAMS_PER_VIEWER, DENIED_IDLE_MAX),
         };
         let Some(taken) = room.take(peer.uid) else {
             return log_refusal(&self.refusals, peer, "connect", "too many clients are connected");
         };
         let stream = IdleTimeout::new(stream, FIRST_BYTE_MAX.min(idle), idle);
-        self.serve(stream, Arc::new(Client { peer, access, refusals: Arc::clone(&self.refusals), _taken: taken }));
+        let client = Client { peer, access, refusals: Arc::clone(&self.refusals), _taken: taken };
+        self.serve(stream, streams_max, Arc::new(client));
     }
 
-    fn serve(&self, stream: IdleTimeout<UnixStream>, client: Arc<Client>) {
+    fn serve(&self, stream: IdleTimeout<UnixStream>, streams_max: u32, client: Arc<Client>) {
         let service = self.service.clone();
         let handler = service_fn(move |request| handle(service.clone(), Arc::clone(&client), request));
-        let connection = self.http.serve_connection(TokioIo::new(stream), handler);
+        let mut http = self.http.clone();
+        let connection = http.max_concurrent_streams(streams_max).serve_connection(TokioIo::new(stream), handler);
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::trace!(%error, "a client hung up, or was hung up on");
@@ -243,6 +245,7 @@ where
     let response = match client.access.permit(method) {
         Ok(()) => {
             request.extensions_mut().insert(client.access);
+            request.extensions_mut().insert(client.peer.clone());
             service.call(request).await?
         }
         Err(status) => status.into_http(),

@@ -1,16 +1,21 @@
-//! The operator's service: turns each call into one for the slice loop, or a look into the store. Nothing here can
-//! delay a slice: queues are bounded and answers that nobody waits for are dropped.
+//! The operator's service: turns each call into one for the slice loop, or a look into the store. However many clients call, no slice
+//! comes later for it than one call takes: queues are bounded, the loop has one call at a time that only looks (`looks`), it looks at the
+//! clock after each call, and answers that nobody waits for are dropped.
 
 use crate::access::Access;
 use crate::audit;
-use crate::call::{Ahead, BackgroundCall, CallSink, NotTaken, OperatorCall};
+use crate::call::{Ahead, BackgroundCall, CallSink, OperatorCall};
 use crate::explain;
 use crate::job_runs;
+use crate::looks::{self, Looks};
 use crate::plans;
+use crate::room::Room;
 use minerva_api::v1;
 use minerva_api::v1::operator_server::Operator;
+use minerva_linux_observe::PeerCredentials;
 use minerva_store_thread::Questions;
 use minerva_tenant_server::status::code_of;
+use prometheus_client::metrics::counter::Counter;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -30,14 +35,13 @@ pub type Slices = broadcast::Sender<Arc<v1::Slice>>;
 /// Serves [`Operator`].
 #[derive(Debug)]
 pub struct Service {
-    /// Takes calls for the slice loop.
-    pub calls: Arc<dyn CallSink>,
-    /// Where the loop sends its slices.
-    pub slices: Slices,
-    /// Asks the store's thread.
-    pub questions: Questions,
-    /// Counts slices that a watching client was too slow for.
-    pub dropped: prometheus_client::metrics::counter::Counter,
+    calls: Arc<dyn CallSink>,
+    looks: Looks,
+    slices: Slices,
+    questions: Questions,
+    dropped: Counter,
+    /// For answers of many entries, which are held until their readers have them.
+    long_audits: Arc<Room>,
 }
 
 /// A stream of answers.
@@ -49,8 +53,9 @@ impl Operator for Service {
     type RecordStream = Answers<v1::RecordResponse>;
     type AuditStream = Answers<v1::AuditResponse>;
 
-    async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
-        self.ask(OperatorCall::Status).await.map(Response::new)
+    async fn status(&self, request: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
+        let status = self.looks.status(access(&request)).await?;
+        Ok(Response::new(v1::StatusResponse::clone(&status)))
     }
 
     async fn watch(&self, _: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
@@ -66,12 +71,13 @@ impl Operator for Service {
     }
 
     async fn explain(&self, request: Request<v1::ExplainRequest>) -> Result<Response<v1::ExplainResponse>, Status> {
+        let access = access(&request);
         let request = request.into_inner();
         if request.tenant.is_empty() {
             return Err(Status::invalid_argument("no tenant named: give its name, its id or its cgroup path"));
         }
-        let status = self.ask(OperatorCall::Status).await?;
-        explain::explain(&self.questions, request, status).await.map(Response::new)
+        let status = self.looks.status(access).await?;
+        explain::explain(&self.questions, request, &status).await.map(Response::new)
     }
 
     async fn forecast(&self, request: Request<v1::ForecastRequest>) -> Result<Response<v1::ForecastResponse>, Status> {
@@ -82,7 +88,8 @@ impl Operator for Service {
         if !horizon.is_empty() {
             return self.load_forecast(tenant, &horizon).await;
         }
-        let found = self.ask(|answer| OperatorCall::Forecast(tenant.clone(), answer)).await?;
+        let of = tenant.clone();
+        let found = self.looks.ask(|answer| OperatorCall::Forecast(of, answer)).await?;
         let unknown = || Status::not_found(format!("no tenant has the name, id or cgroup path '{tenant}'"));
         found.map(Response::new).ok_or_else(unknown)
     }
@@ -93,13 +100,13 @@ impl Operator for Service {
     ) -> Result<Response<Self::RecordStream>, Status> {
         let (sender, receiver) = mpsc::channel(RECORD_QUEUE_LENGTH);
         let result = self.ask(|answer| OperatorCall::Record(sender, answer)).await?;
-        result.map_err(Status::failed_precondition)?;
+        let number = result.map_err(Status::failed_precondition)?;
         let calls = Arc::clone(&self.calls);
         let mut client = request.into_inner();
         tokio::spawn(async move {
             while let Ok(Some(_)) = client.message().await {}
             // A client that is gone is noticed by the loop as well, should this not get through.
-            let _ = calls.send(OperatorCall::EndRecord);
+            let _ = calls.send(OperatorCall::EndRecord(number));
         });
         let pieces = ReceiverStream::new(receiver).map(|piece| Ok(v1::RecordResponse { piece }));
         Ok(Response::new(Box::pin(pieces)))
@@ -150,8 +157,7 @@ impl Operator for Service {
         &self,
         request: Request<v1::ChangeBackgroundRequest>,
     ) -> Result<Response<v1::ChangeBackgroundResponse>, Status> {
-        // The server puts it there, whatever the client sends. Without it nothing is permitted.
-        let access = request.extensions().get().copied().unwrap_or(Access::Denied);
+        let access = access(&request);
         let request = request.into_inner();
         access.permit_change(request.change())?;
         let what = match request.change() {
@@ -170,7 +176,7 @@ impl Operator for Service {
     ) -> Result<Response<v1::BackgroundResponse>, Status> {
         let request = request.into_inner();
         let has_plans = request.span() != v1::BackgroundSpan::Unspecified;
-        let ask = self.ask(|answer| OperatorCall::Background(BackgroundCall::Show(request, answer)));
+        let ask = self.looks.ask(move |answer| OperatorCall::Background(BackgroundCall::Show(request, answer)));
         let shown = if has_plans { plans::made(ask).await? } else { ask.await?.finish() };
         Ok(Response::new(shown))
     }
@@ -186,7 +192,7 @@ impl Operator for Service {
     }
 
     async fn jobs(&self, _: Request<v1::JobsRequest>) -> Result<Response<v1::JobsResponse>, Status> {
-        self.ask(OperatorCall::Jobs).await.map(Response::new)
+        self.looks.ask(OperatorCall::Jobs).await.map(Response::new)
     }
 
     async fn job_profile(
@@ -206,20 +212,38 @@ impl Operator for Service {
     }
 
     async fn audit(&self, request: Request<v1::AuditRequest>) -> Result<Response<Self::AuditStream>, Status> {
-        let tenants = self.ask(OperatorCall::Status).await?.slice.map(|slice| slice.tenants).unwrap_or_default();
-        let entries = audit::entries(&self.questions, request.into_inner(), tenants).await?;
-        let answers = entries.into_iter().map(|entry| Ok(v1::AuditResponse { entry: Some(entry) }));
+        let (access, user) = (access(&request), user(&request));
+        let mut request = request.into_inner();
+        request.entries_max = audit::entries_max(&request, access)?;
+        let held = audit::is_long(&request).then(|| self.long_audits.take(user).ok_or_else(audit::long_already));
+        let held = held.transpose()?;
+        let status = self.looks.status(access).await?;
+        let tenants = status.slice.as_ref().map_or(&[][..], |slice| &slice.tenants);
+        let entries = audit::entries(&self.questions, request, tenants).await?;
+        let answers = entries.into_iter().map(move |entry| {
+            let _is_held = &held;
+            Ok(v1::AuditResponse { entry: Some(entry) })
+        });
         Ok(Response::new(Box::pin(tokio_stream::iter(answers))))
     }
 }
 
 impl Service {
+    /// A service that asks the loop by `calls`, the store's thread by `questions`, gets its slices from `slices`, and counts in `dropped`
+    /// those that a watching client was too slow for.
+    pub fn new(calls: Arc<dyn CallSink>, slices: Slices, questions: Questions, dropped: Counter) -> Self {
+        let looks = Looks::new(Arc::clone(&calls));
+        // Of each user one. How many users there may be, the connections bound.
+        Self { calls, looks, slices, questions, dropped, long_audits: Room::new(usize::MAX, 1) }
+    }
+
     /// The day or the week ahead of a disk or a group.
     async fn load_forecast(&self, of: String, horizon: &str) -> Result<Response<v1::ForecastResponse>, Status> {
         let Some(ahead) = Ahead::from_word(horizon) else {
             return Err(Status::invalid_argument(format!("'{horizon}' is no horizon: give day or week")));
         };
-        let found = self.ask(|answer| OperatorCall::LoadForecast(of.clone(), ahead, answer)).await?;
+        let asked = of.clone();
+        let found = self.looks.ask(move |answer| OperatorCall::LoadForecast(asked, ahead, answer)).await?;
         let unknown = || {
             Status::not_found(format!(
                 "no disk has the name or number '{of}', and no tenant is in a group of that name: a day or a week is forecast of disks \
@@ -229,18 +253,18 @@ impl Service {
         found.map(Response::new).ok_or_else(unknown)
     }
 
-    /// Sends a call that is answered, and waits for the answer.
+    /// Sends a call that changes something, and waits for the answer.
     async fn ask<T>(&self, call: impl FnOnce(oneshot::Sender<T>) -> OperatorCall) -> Result<T, Status> {
-        let (sender, receiver) = oneshot::channel();
-        self.calls.send(call(sender)).map_err(refusal)?;
-        receiver.await.map_err(|_| Status::unavailable(NotTaken::Ended.to_string()))
+        looks::ask(&*self.calls, call).await
     }
 }
 
-/// A full queue is the caller's to retry; an ended loop is not.
-fn refusal(error: NotTaken) -> Status {
-    match error {
-        NotTaken::Full => Status::resource_exhausted(error.to_string()),
-        NotTaken::Ended => Status::unavailable(error.to_string()),
-    }
+/// What the caller may do. The server puts it there, whatever the client sends; without it nothing is permitted.
+fn access<T>(request: &Request<T>) -> Access {
+    request.extensions().get().copied().unwrap_or(Access::Denied)
+}
+
+/// The number of the caller's user, from the same place.
+fn user<T>(request: &Request<T>) -> u32 {
+    request.extensions().get::<PeerCredentials>().map_or(u32::MAX, |peer| peer.uid)
 }

@@ -10,9 +10,11 @@ pub(crate) struct Account {
     /// Of each disk, by server and name: what it had told last.
     last: BTreeMap<(String, String), Told>,
     guests: BTreeMap<(TenantId, DeviceId), Sum>,
-    /// What each server did for its guests.
-    servers: BTreeMap<(String, DeviceId), IoCounters>,
-    /// What was left of a server's own at the last sample.
+    /// What each server did for its guests since the last sample, and longer while it is not known whose it is.
+    fresh: BTreeMap<(String, DeviceId), IoCounters>,
+    /// What a tenant's servers did for their guests. A service that starts anew is another tenant, of which the kernel counts from zero.
+    served: BTreeMap<(TenantId, DeviceId), IoCounters>,
+    /// What was left of the servers' own at the last sample.
     own: BTreeMap<(TenantId, DeviceId), IoCounters>,
 }
 
@@ -48,25 +50,33 @@ impl Account {
             if let Some(owner) = owner {
                 self.guests.entry((owner, device)).or_default().add(&added);
             }
-            add(self.servers.entry((name.to_owned(), device)).or_default(), &added.io);
+            add(self.fresh.entry((name.to_owned(), device)).or_default(), &added.io);
         }
     }
 
     /// A server has ended.
     pub(crate) fn forget(&mut self, name: &str) {
         self.last.retain(|(server, _), _| server != name);
+        self.fresh.retain(|(server, _), _| server != name);
     }
 
     /// Puts guests' transfers into the sample, and takes them off those of the servers. `tenant_of` says whose a server's process is.
     pub(crate) fn add_to(&mut self, sample: &mut Sample, tenant_of: impl Fn(&str) -> Option<TenantId>) {
         let is_there = |device| sample.devices.iter().any(|row| row.device == device);
         self.guests.retain(|(_, device), _| is_there(*device));
-        for ((name, device), served) in &self.servers {
-            let Some(tenant) = tenant_of(name) else { continue };
-            let row = sample.io.iter_mut().find(|row| (row.tenant, row.device) == (tenant, *device));
+        let served = &mut self.served;
+        self.fresh.retain(|(name, device), io| {
+            let tenant = tenant_of(name);
+            if let Some(tenant) = tenant {
+                add(served.entry((tenant, *device)).or_default(), io);
+            }
+            tenant.is_none()
+        });
+        for (&(tenant, device), served) in &self.served {
+            let row = sample.io.iter_mut().find(|row| (row.tenant, row.device) == (tenant, device));
             let Some(row) = row else { continue };
             // The kernel counts a request when it begins and the server when it ends, so that the rest may shrink.
-            let own = self.own.entry((tenant, *device)).or_default();
+            let own = self.own.entry((tenant, device)).or_default();
             *own = largest(own, &rest(&row.counters, served));
             row.counters = *own;
         }
@@ -94,6 +104,7 @@ impl Account {
     /// A tenant is gone, and nobody asks for it any more.
     pub(crate) fn tenant_gone(&mut self, id: TenantId) {
         self.guests.retain(|(tenant, _), _| *tenant != id);
+        self.served.retain(|(tenant, _), _| *tenant != id);
         self.own.retain(|(tenant, _), _| *tenant != id);
     }
 }
@@ -198,6 +209,11 @@ pub(crate) mod tests {
 
     /// What guest and server have in a sample in which the kernel counted so much for the server.
     fn sampled(account: &mut Account, kernel: u64) -> [u64; 2] {
+        sampled_of(account, SERVER, Some(SERVER), kernel)
+    }
+
+    /// The same of a server that is this tenant's, as is known or not yet.
+    fn sampled_of(account: &mut Account, tenant: TenantId, known: Option<TenantId>, kernel: u64) -> [u64; 2] {
         let device = DeviceSample {
             device: DISK,
             counters: IoCounters::default(),
@@ -206,15 +222,15 @@ pub(crate) mod tests {
             in_flight: 0,
             flushes: 0,
         };
-        let row = TenantIo { tenant: SERVER, device: DISK, counters: reads(kernel), wait: None, served_ns: None };
+        let row = TenantIo { tenant, device: DISK, counters: reads(kernel), wait: None, served_ns: None };
         let mut sample = Sample { devices: vec![device], io: vec![row], ..Sample::default() };
-        account.add_to(&mut sample, |_| Some(SERVER));
+        account.add_to(&mut sample, |_| known);
         let of = |tenant| {
             let row = sample.io.iter().find(|row| row.tenant == tenant);
             row.map_or(0, |row| row.counters.read_ops)
         };
         assert!(sample.io.is_sorted_by_key(|row| (row.tenant, row.device)));
-        [of(GUEST), of(SERVER)]
+        [of(GUEST), of(tenant)]
     }
 
     #[test]
@@ -235,5 +251,32 @@ pub(crate) mod tests {
         assert_eq!(told(7, Nanos(2), 184), [172, 15]);
         account.tenant_gone(GUEST);
         assert_eq!(sampled(&mut account, 184), [0, 15]);
+    }
+
+    #[test]
+    fn of_a_server_that_starts_anew_as_another_tenant_its_own_counts_from_the_first() {
+        const ANOTHER: TenantId = TenantId(3);
+        let mut account = Account::default();
+        let take = |account: &mut Account, ops, began| {
+            account.take("blk", &server(began), [(&disk(ops), DISK, Some(GUEST))].into_iter());
+        };
+        take(&mut account, 100, Nanos(1));
+        assert_eq!(sampled(&mut account, 112), [100, 12]);
+        account.forget("blk");
+        account.tenant_gone(SERVER);
+        // It serves before it is known whose it is.
+        take(&mut account, 4, Nanos(2));
+        assert_eq!(sampled_of(&mut account, ANOTHER, None, 4)[0], 104);
+        take(&mut account, 7, Nanos(2));
+        assert_eq!(sampled_of(&mut account, ANOTHER, Some(ANOTHER), 20), [107, 13]);
+    }
+
+    #[test]
+    fn what_two_servers_of_one_tenant_do_for_guests_is_both_taken_off_its_own() {
+        let mut account = Account::default();
+        for name in ["one", "two"] {
+            account.take(name, &server(Nanos(1)), [(&disk(10), DISK, Some(GUEST))].into_iter());
+        }
+        assert_eq!(sampled(&mut account, 25), [20, 5]);
     }
 }

@@ -8,6 +8,7 @@
 mod calibrations;
 #[cfg(test)]
 mod churn_tests;
+mod health;
 mod jobs;
 mod metrics;
 mod models;
@@ -25,13 +26,14 @@ use minerva_model::{
     Tenant, TenantHistory,
 };
 use minerva_store::{
-    AuditRow, BackgroundRow, DiskIdentities, JobPast, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim,
+    AuditRow, BackgroundRow, DiskIdentities, JobPast, ModelFiles, Posting, RequestRow, Store, StoreError, StoreNote,
+    StoredClaim,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use thread::Keeper;
@@ -74,6 +76,8 @@ pub struct Memory {
     /// after it.
     purchases_under_way: BTreeMap<String, u32>,
     acknowledgements: Receiver<Acknowledged>,
+    /// Of stores that were damaged, and another is in their place.
+    losses: Receiver<StoreNote>,
     /// What the engine declared last in this run, by key, and learnt, for an engine that is begun anew.
     declared: BTreeMap<String, Declaration>,
     learnt: BTreeMap<(DeviceId, AccessKind), LearntBandwidth>,
@@ -104,13 +108,14 @@ impl Memory {
         let files = ModelFiles::new(state_dir.join("models"));
         let models = Models::read(&files);
         let (give_reader, readers) = channel();
+        let (tell_loss, losses) = channel();
         let disks = DiskIdentities::default();
         let mut keeper = Keeper::new(
             (path, boot_id, files, Duration::from_nanos(ledger_keep.0)),
             disks.clone(),
             Arc::clone(&health),
             metrics.clone(),
-            (sender, give_reader),
+            (sender, give_reader, tell_loss),
             wake,
         );
         let reader = readers.try_recv().ok();
@@ -126,6 +131,7 @@ impl Memory {
             last_claim: 0,
             purchases_under_way: BTreeMap::new(),
             acknowledgements,
+            losses,
             declared: BTreeMap::new(),
             learnt: BTreeMap::new(),
             reader,
@@ -362,11 +368,6 @@ impl Memory {
         if let Err(TrySendError::Full(Job::Models(models)) | TrySendError::Disconnected(Job::Models(models))) = sent {
             self.models.give_back(models);
         }
-    }
-
-    /// What the store said when it last failed; empty while it works.
-    pub fn error(&self) -> String {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Hands over the last rows and waits until they are kept, or the store has refused them.

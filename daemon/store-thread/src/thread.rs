@@ -43,18 +43,19 @@ pub(super) struct Keeper {
     checking: Option<Receiver<Result<Option<Damage>, StoreError>>>,
     acknowledgements: Sender<Acknowledged>,
     readers: Sender<Store>,
+    losses: Sender<StoreNote>,
     wake: Wake,
 }
 
 impl Keeper {
     /// With the store open, if it opens. What came of commits goes to the first sender, to the second a further connection
-    /// whenever the store has been opened.
+    /// whenever the store has been opened, and to the third a note of each damaged store that was moved aside.
     pub(super) fn new(
         (path, boot_id, models, ledger_keep): (PathBuf, String, ModelFiles, Duration),
         disks: DiskIdentities,
         health: Arc<Mutex<String>>,
         metrics: StoreMetrics,
-        (acknowledgements, readers): (Sender<Acknowledged>, Sender<Store>),
+        (acknowledgements, readers, losses): (Sender<Acknowledged>, Sender<Store>, Sender<StoreNote>),
         wake: Wake,
     ) -> Self {
         let mut keeper = Self {
@@ -73,6 +74,7 @@ impl Keeper {
             checking: None,
             acknowledgements,
             readers,
+            losses,
             wake,
         };
         keeper.open();
@@ -241,7 +243,11 @@ impl Keeper {
             return;
         }
         let tended = store.prune(AuditLimits::default()).and_then(|pruned| {
-            store.carry_forward(self.ledger_keep)?;
+            let carried = store.carry_forward(self.ledger_keep)?;
+            if let Some(first) = carried.overdrawn.first() {
+                let accounts = carried.overdrawn.len();
+                tracing::warn!(first, accounts, "accounts spent more than they held, and begin again at nothing");
+            }
             store.checkpoint()?;
             Ok(pruned.more)
         });
@@ -274,7 +280,7 @@ impl Keeper {
                 self.store = None;
                 self.opened_last = None;
                 match Store::move_aside(&self.path, damage) {
-                    Ok(note) => tracing::warn!("{note}"),
+                    Ok(note) => self.tell(note),
                     Err(error) => self.fails(&error),
                 }
             }
@@ -291,21 +297,26 @@ impl Keeper {
             || open(&self.path, &self.boot_id).map(|(store, notes)| (store.with_disks(self.disks.clone()), notes));
         match open().and_then(|(store, notes)| Ok((store, notes, open()?.0))) {
             Ok((store, notes, reader)) => {
-                for note in &notes {
-                    match note {
-                        StoreNote::Unchecked => tracing::info!("{note}"),
-                        _ => tracing::warn!("{note}"),
-                    }
-                }
                 if notes.contains(&StoreNote::Unchecked) {
                     self.begin_check();
                 }
+                notes.into_iter().for_each(|note| self.tell(note));
                 self.store = Some(store);
                 self.works();
                 // The loop may have ended.
                 let _ = self.readers.send(reader);
             }
             Err(error) => self.fails(&error),
+        }
+    }
+
+    /// Says what happened to the store; of a loss the loop does, to the log too.
+    fn tell(&self, note: StoreNote) {
+        match note {
+            // The loop may have ended.
+            StoreNote::MovedAside { .. } => drop(self.losses.send(note)),
+            StoreNote::Unchecked => tracing::info!("{note}"),
+            StoreNote::Migrated { .. } => tracing::warn!("{note}"),
         }
     }
 

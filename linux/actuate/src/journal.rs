@@ -79,16 +79,12 @@ impl Journal {
         self.syncs
     }
 
-    /// True if the journal is still the one that is known. Somebody may have restored (the guard while this process was
-    /// stopped, or an operator): then what was held is held no longer, and must be journalled anew.
-    pub(crate) fn refresh(&mut self, dir: &RuntimeDir) -> Result<bool, ActuateError> {
-        let Some((file, _)) = &self.open else { return Ok(true) };
+    /// Whether the journal is no longer the one that is known. Somebody has restored then (the guard while this process was
+    /// stopped, or an operator): what was held is held no longer, and must be journalled anew. Needs no lock.
+    pub(crate) fn is_replaced(&self, dir: &RuntimeDir) -> Result<bool, ActuateError> {
+        let Some((file, _)) = &self.open else { return Ok(false) };
         let status = file.metadata().map_err(ActuateError::io("examine", &dir.path_of(JOURNAL_FILE)))?;
-        if status.nlink() > 0 {
-            return Ok(true);
-        }
-        self.load(dir)?;
-        Ok(false)
+        Ok(status.nlink() == 0)
     }
 
     /// What is journalled of a knob; only then it may be written.
@@ -203,7 +199,8 @@ impl Journal {
         Ok(())
     }
 
-    fn load(&mut self, dir: &RuntimeDir) -> Result<(), ActuateError> {
+    /// Reads what is held.
+    pub(crate) fn load(&mut self, dir: &RuntimeDir) -> Result<(), ActuateError> {
         self.open = None;
         self.held.clear();
         self.lines = 0;

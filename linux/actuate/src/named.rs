@@ -271,6 +271,28 @@ mod unit_tests {
     }
 
     #[test]
+    fn a_thread_is_refused_before_anything_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let groups = groups(folder.path());
+        let (number, end) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
+        let thread = std::thread::spawn(move || {
+            // PID/task/TID
+            number.0.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+            let _ = end.1.recv();
+        });
+        let link = number.1.recv().unwrap();
+        let thread_number: u32 = link.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        let error = groups.place("backup", thread_number, Some(50)).unwrap_err();
+        assert!(matches!(error, NamedError::NotAProcess { pid, .. } if pid == thread_number), "{error}");
+        assert!(error.to_string().contains(&format!("a thread of {}", std::process::id())), "{error}");
+        assert!(!folder.path().join("cgroup/minerva/backup").exists() && groups.weights().is_empty());
+        drop(end.0);
+        thread.join().unwrap();
+        let error = groups.place("backup", i32::MAX as u32, None).unwrap_err();
+        assert!(matches!(error, NamedError::NoProcess { .. }), "{error}");
+    }
+
+    #[test]
     fn forty_that_begin_at_once_keep_each_others_weights() {
         let folder = tempfile::tempdir().unwrap();
         let groups = groups(folder.path());

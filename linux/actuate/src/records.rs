@@ -18,6 +18,8 @@ pub(crate) struct Records {
     dir: RuntimeDir,
     journal: Journal,
     lease: Lease,
+    /// Somebody else has restored, and nobody was told yet.
+    restored: bool,
 }
 
 impl Records {
@@ -28,7 +30,7 @@ impl Records {
         if journal.len() > 0 {
             lease.begin(&dir)?;
         }
-        Ok(Self { dir, journal, lease })
+        Ok(Self { dir, journal, lease, restored: false })
     }
 
     pub(crate) fn dir(&self) -> &RuntimeDir {
@@ -47,16 +49,30 @@ impl Records {
         self.journal.entry(place, request)
     }
 
+    /// Needs no lock.
     pub(crate) fn renew_lease(&mut self, until: Nanos) -> Result<(), ActuateError> {
         self.lease.renew(&self.dir, until)
     }
 
-    /// Somebody may have restored since the last write; then what was held is held no longer.
+    /// Whether somebody has restored, of which no note was taken yet. Needs no lock.
+    pub(crate) fn is_restored(&self) -> Result<bool, ActuateError> {
+        self.journal.is_replaced(&self.dir)
+    }
+
+    /// Somebody may have restored since the last write; then what was held is held no longer, but for what could not be put back.
     pub(crate) fn take_note_of_restores(&mut self) -> Result<(), ActuateError> {
-        if !self.journal.refresh(&self.dir)? {
-            self.lease.forget();
+        if !self.is_restored()? {
+            return Ok(());
         }
-        Ok(())
+        self.restored = true;
+        self.lease.forget();
+        self.journal.load(&self.dir)?;
+        if self.journal.len() > 0 { self.lease.begin(&self.dir) } else { Ok(()) }
+    }
+
+    /// Whether somebody has restored since this was last asked.
+    pub(crate) const fn take_restored(&mut self) -> bool {
+        std::mem::replace(&mut self.restored, false)
     }
 
     /// Journals knobs, under a lease.

@@ -163,10 +163,21 @@ impl Writer {
         self.records.let_go(&place, request)
     }
 
-    /// Makes what is held valid until the given instant of `CLOCK_BOOTTIME`. To be called each slice before its writes;
-    /// while nothing is held it costs nothing.
+    /// Makes what is held valid until the given instant of `CLOCK_BOOTTIME`, and looks whether somebody has put it back. To be
+    /// called each slice before its writes; while nothing is held it costs nothing.
     pub fn renew_lease(&mut self, until_boottime: Nanos) -> Result<(), ActuateError> {
-        self.records.renew_lease(until_boottime)
+        self.records.renew_lease(until_boottime)?;
+        if self.records.is_restored()? {
+            let _held = self.undo_lock.hold()?;
+            self.records.take_note_of_restores()?;
+        }
+        Ok(())
+    }
+
+    /// True once after the guard or an operator has put back what was held: it is held no longer, and what stands in the knobs is
+    /// not known. Found out when the lease is renewed, and at each write.
+    pub const fn take_restored(&mut self) -> bool {
+        self.records.take_restored()
     }
 
     /// The clean end, after the engine put everything back: makes sure of it, putting back what it left, and removes the

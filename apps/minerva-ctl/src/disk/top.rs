@@ -4,6 +4,7 @@
 use crate::figures::{rate, size, span, table};
 use crate::keys::{Pressed, pressed};
 use crate::output::{self, CommandStatus};
+use crate::screen;
 use crate::signals::Signals;
 use anyhow::{Context, bail};
 use minerva_model::{ContractFigures, DiskReport, Nanos, RecentFigures, ServerReport, TagFigures};
@@ -41,10 +42,8 @@ pub(crate) fn run(
     let first = ask()?;
     // None ends this program before the terminal is as it was.
     let mut signals = Signals::catch()?;
-    let mut terminal = ratatui::try_init().context("failed to take over the terminal; try --once")?;
-    let result = live(&mut terminal, first, ask, &mut signals);
-    ratatui::try_restore().context("failed to give the terminal back")?;
-    result
+    let mut terminal = screen::take()?;
+    screen::give_back(live(&mut terminal, first, ask, &mut signals))
 }
 
 fn live(

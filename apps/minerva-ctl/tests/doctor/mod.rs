@@ -30,6 +30,36 @@ fn the_doctor_names_slices_that_hide_their_services() {
 }
 
 #[test]
+fn a_disk_that_is_only_to_be_watched_or_that_the_daemon_does_not_look_at_is_no_finding() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cgroups = directory.path().join("cgroup");
+    fs::create_dir(&cgroups).expect("a directory");
+    for file in ["cgroup.subtree_control", "cgroup.controllers"] {
+        fs::write(cgroups.join(file), "io memory\n").expect("written");
+    }
+    let doctor = |arguments: &[&str], of_daemon: &str, tables: &str| {
+        let settings = format!("[daemon]\ncgroup_root = {cgroups:?}\n{of_daemon}{tables}");
+        fs::write(directory.path().join("minerva.toml"), settings).expect("written");
+        let output = tool(directory.path(), &[&["--json", "doctor"], arguments].concat());
+        let told = text(&output.stdout);
+        let lines = told.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("an object"));
+        let disks: Vec<String> = lines
+            .filter(|line| line["kind"] == "disk" && line["bites"] == false)
+            .map(|line| line["disk"].as_str().expect("a name").to_owned())
+            .collect();
+        (output.status.code(), disks)
+    };
+    let (code, disks) = doctor(&[], "", "");
+    let Some(disk) = disks.first() else { return eprintln!("skipped: needs a disk on which no weight bites") };
+    assert_eq!(code, Some(1));
+    let watched: String = disks.iter().map(|disk| format!("[devices.{disk}]\nback_end = \"observe\"\n")).collect();
+    assert_eq!(doctor(&[], "", &watched), (Some(0), disks.clone()), "it is still said");
+    let elsewhere = "devices_only = [\"none\"]\n";
+    assert_eq!(doctor(&[], elsewhere, ""), (Some(0), disks.clone()));
+    assert_eq!(doctor(&["--device", disk], elsewhere, "").0, Some(1), "unless it is asked for");
+}
+
+#[test]
 fn the_probe_leaves_nothing_behind() {
     let directory = place("minerva");
     let Some(disk) = Loop::new(directory.path(), "probe") else { return };

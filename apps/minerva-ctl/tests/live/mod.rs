@@ -109,6 +109,58 @@ fn servers_of_guests_disks_that_hang_hold_up_no_key() {
     terminal.wait().expect("an end");
 }
 
+/// Into a file, and into one that takes nothing.
+#[test]
+fn a_view_without_a_terminal_to_show_it_on_leaves_the_terminal_as_it_was() {
+    let directory = place("minerva-test-ctl-none");
+    let directory = directory.path();
+    let Some(_daemon) = daemon(directory, "100ms") else { return };
+    for out in ["out", "/dev/full"] {
+        let script = format!(
+            "stty -a > before; {} --config minerva.toml top > {out} 2> said; echo $? > code; stty -a > after",
+            env!("CARGO_BIN_EXE_minerva-ctl")
+        );
+        let mut command = Command::new("script");
+        command.args(["-qfec", &script, "/dev/null"]).env("SHELL", "/bin/sh").env("TERM", "xterm");
+        command.current_dir(directory).stdin(Stdio::null()).stdout(Stdio::null());
+        assert!(command.status().expect("script(1)").success());
+        assert_eq!(read(directory, "code").trim(), "2", "{out}");
+        assert_eq!(read(directory, "said"), "minerva-ctl: standard output is no terminal: use --once or --json\n");
+        assert_eq!(read(directory, "after"), read(directory, "before"), "{out}");
+        assert!(read(directory, "before").contains(" icanon"));
+    }
+}
+
+#[test]
+fn the_end_of_the_daemon_is_told_as_that() {
+    for signal in ["-TERM", "-KILL"] {
+        let directory = place("minerva-test-ctl-none");
+        let directory = directory.path();
+        let Some(mut daemon) = daemon(directory, "100ms") else { return };
+        let said = fs::File::create(directory.join("said")).expect("a file");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+        command.args(["--config", "minerva.toml", "--json", "top"]).current_dir(directory);
+        let mut top = command.stdout(Stdio::piped()).stderr(said).spawn().expect("the tool");
+        let mut lines = BufReader::new(top.stdout.take().expect("a pipe")).lines();
+        assert!(lines.next().is_some_and(|line| line.is_ok()), "{}", read(directory, "said"));
+        let mut terminal = self::top(directory);
+        until("it is shown", || is_shown(directory));
+        assert!(Command::new("kill").args([signal, &daemon.0.id().to_string()]).status().expect("kill").success());
+        daemon.0.wait().expect("an end");
+        let last = lines.map_while(Result::ok).last().unwrap_or_default();
+        assert_eq!(last, r#"{"error":"the daemon stopped"}"#);
+        assert_eq!(top.wait().expect("an end").code(), Some(2));
+        assert_eq!(read(directory, "said"), "minerva-ctl: the daemon stopped\n");
+        until("the view ends", || directory.join("ended").exists());
+        assert_eq!(read(directory, "code").trim(), "2");
+        assert_eq!(read(directory, "after"), read(directory, "before"), "{signal}");
+        drop(terminal.stdin.take());
+        terminal.wait().expect("an end");
+        let screen = String::from_utf8_lossy(&fs::read(directory.join("screen")).expect("a file")).into_owned();
+        assert!(screen.contains("minerva-ctl: the daemon stopped"), "{screen}");
+    }
+}
+
 /// Longer than a daemon is waited for that does not answer.
 #[test]
 fn a_daemon_whose_slices_are_long_is_not_taken_for_one_that_hangs() {

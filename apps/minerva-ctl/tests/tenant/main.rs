@@ -3,6 +3,10 @@
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
 mod bed;
+mod scripted;
+#[path = "../../../../api/client/tests/client/server.rs"]
+#[expect(dead_code, reason = "the client's own tests need more of it")]
+mod server;
 
 use bed::{Bed, text, tool, until};
 use std::fs;

@@ -292,6 +292,35 @@ fn a_probe_that_is_interrupted_leaves_nothing() {
 }
 
 #[test]
+fn a_probe_or_comparison_that_is_interrupted_and_cannot_put_all_back_says_so() {
+    let directory = place("minerva");
+    with_loop_under_bfq(directory.path(), "kept", |name| {
+        for (proof, reader) in [("--probe", "reader-100"), ("--compare", "light")] {
+            let said = fs::File::create(directory.path().join("said")).expect("a file");
+            let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+            command.arg("--config").arg(directory.path().join("minerva.toml")).stdout(Stdio::null()).stderr(said);
+            let mut proving =
+                command.args(["doctor", "--device", name, proof, "--seconds", "600"]).spawn().expect("the tool");
+            let own = format!("minerva-probe-{}", proving.id());
+            let (group, runtime_dir) = (Path::new(BLKIO).join(&own), directory.path().join("run").join(&own));
+            let readers = || fs::read_to_string(group.join(reader).join("cgroup.procs")).unwrap_or_default();
+            until("the last one reads", || !readers().is_empty());
+            let held = runtime_dir.join("held");
+            fs::create_dir(&held).expect("a directory");
+            rustix::mount::mount("none", &held, "tmpfs", rustix::mount::MountFlags::empty(), None).expect("a mount");
+            send(&proving, "-INT");
+            let code = proving.wait().expect("an end").code();
+            rustix::mount::unmount(&held, rustix::mount::UnmountFlags::empty()).expect("unmounted");
+            let said = fs::read_to_string(directory.path().join("said")).expect("what was said");
+            assert_eq!(code, Some(2), "{said}");
+            assert!(said.contains("interrupted: failed to remove the probe's runtime directory"), "{said}");
+            assert!(!said.contains("are removed") && !said.contains("all is as it was"), "{said}");
+            fs::remove_dir_all(&runtime_dir).expect("removed");
+        }
+    });
+}
+
+#[test]
 fn what_a_killed_probe_left_is_removed_by_a_restore() {
     let directory = place("minerva");
     // No process has a number above the kernel's greatest.

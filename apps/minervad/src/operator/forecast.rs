@@ -72,6 +72,7 @@ impl Driver {
     pub(crate) fn note_forecasts(&mut self) {
         self.note_days();
         self.metrics.loads_without_room.set(i64::try_from(self.engine.loads_without_room()).unwrap_or(i64::MAX));
+        self.metrics.pairs_without_room.set(i64::try_from(self.engine.pairs_without_room()).unwrap_or(i64::MAX));
         let (signals, outlook) = (self.engine.signals(), self.engine.outlook());
         let slice = self.file.config.engine.observe.slice;
         self.foreseen.note(self.progress.unix_ns, signals, outlook, slice, &self.metrics);

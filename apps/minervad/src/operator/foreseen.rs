@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Slices that are kept of each pair.
 const SLICES_MAX: usize = 300;
-/// Pairs of which they are kept, 12 MB in all; of more there is no past.
+/// Pairs of which they are kept, 16 MB in all; of more there is no past.
 const PAIRS_MAX: usize = 1_000;
 
 type Pair = (TenantId, DeviceId);

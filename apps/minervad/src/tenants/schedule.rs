@@ -147,13 +147,14 @@ pub(crate) fn check_spans<'a>(
     scheduled: impl Iterator<Item = (&'a Tenant, &'a TimeTable)>,
     count: usize,
 ) -> Result<(), String> {
-    let Some(delegated) = &tenant.origin.delegated_from else { return Ok(()) };
-    let others =
-        scheduled.filter(|(other, _)| other.id != tenant.id && other.origin.delegated_from.as_ref() == Some(delegated));
+    if tenant.maker() == tenant.cgroup.path {
+        return Ok(());
+    }
+    let others = scheduled.filter(|(other, _)| other.id != tenant.id && other.maker() == tenant.maker());
     let spans: usize = others.map(|(_, table)| table.schedule.spans.len()).sum();
     if count > 0 && spans + count > DELEGATED_SPANS_MAX {
         return Err(format!(
-            "The schedules of other groups below the one that was delegated to this tenant's owner have {spans} spans already; \
+            "The schedules of the other groups of this tenant's owner have {spans} spans already; \
              with these {count} they are more than {DELEGATED_SPANS_MAX}, which is the limit. Join some first."
         ));
     }

@@ -2,6 +2,7 @@
 
 use crate::ENFORCE;
 use crate::bed::{Bed, until};
+use minerva_linux_actuate::{RestoreWhen, WriterSettings, restore};
 use std::fs;
 
 #[test]
@@ -58,6 +59,37 @@ fn whoever_overwrites_a_group_above_tenants_is_named_and_who_writes_what_is_not_
     daemon.pass_slices(3);
     rival.kill().and_then(|()| rival.wait()).expect("an end");
     assert!(!daemon.log().contains("queue/scheduler was written"), "{}", daemon.log());
+}
+
+#[test]
+fn what_a_restore_beside_the_daemon_put_back_is_written_again_within_two_slices_and_is_nobodys_doing() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    bed.remember_long();
+    // No look at what others write comes before.
+    let text = fs::read_to_string(bed.config()).expect("the file");
+    let text = text.replace("verify_every_slices = 5", "verify_every_slices = 3600");
+    fs::write(bed.config(), text).expect("the file");
+    bed.start_readers();
+    let daemon = bed.start();
+    daemon.until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    bed.stop_readers();
+    let writes = || bed.metric("minerva_knob_writes_total{outcome=\"done\"}");
+    daemon.until("twenty slices pass without a write", || {
+        let before = writes();
+        daemon.pass_slices(20);
+        writes() == before
+    });
+    let before = bed.weight("heavy");
+    assert!(before < 50, "{before}");
+    let settings = WriterSettings::new(bed.directory.path().join("run"), bed.root());
+    let report = restore(&settings, RestoreWhen::Always).expect("a report");
+    assert!(report.is_complete() && !report.is_empty() && report.beside_daemon.is_some(), "{report}");
+    daemon.pass_slices(2);
+    assert_eq!(bed.weight("heavy"), before, "{}", daemon.log());
+    let findings = daemon.status().expect("an answer").findings;
+    let of = |kind: &str| findings.iter().filter(|finding| finding.kind == kind).count();
+    assert_eq!((of("knobs-restored"), of("overwritten")), (1, 0), "{findings:?}");
 }
 
 #[test]
@@ -184,6 +216,27 @@ fn a_disk_in_the_file_that_is_not_there_is_named() {
 }
 
 #[test]
+fn a_disk_that_the_file_wants_watched_only_is_no_warning() {
+    let Some(bed) = Bed::new() else { return };
+    let observe = format!("mode = \"shadow\"\n[devices.{}]\nback_end = \"observe\"", bed.device);
+    bed.write_config(&observe);
+    let daemon = bed.start();
+    let found = || -> Vec<bool> {
+        let findings = daemon.status().map(|status| status.findings).unwrap_or_default();
+        findings.iter().filter(|finding| finding.kind == "not-steerable").map(|finding| finding.warning).collect()
+    };
+    until("it is said", || !found().is_empty());
+    assert_eq!(found(), [false], "{}", daemon.log());
+    // Where the file asks for what this host does not have it is one, until it does not ask any more.
+    for (back_end, warnings) in [("iocost", vec![false, true]), ("observe", vec![false, false, false])] {
+        bed.write_config(&observe.replace("observe", back_end));
+        daemon.signal("-HUP");
+        until("it is said anew", || found().len() == warnings.len());
+        assert_eq!(found(), warnings, "{back_end}");
+    }
+}
+
+#[test]
 fn a_store_that_does_not_work_stops_nothing() {
     let Some(mut bed) = Bed::new() else { return };
     bed.write_config(ENFORCE);
@@ -206,6 +259,9 @@ fn a_damaged_store_is_moved_aside() {
         .expect("a file");
     let daemon = bed.start();
     assert!(daemon.log().contains("was moved to"), "{}", daemon.log());
-    assert_eq!(daemon.status().expect("an answer").store_error, "");
+    let status = daemon.status().expect("an answer");
+    assert_eq!(status.store_error, "");
+    let told: Vec<_> = status.findings.iter().filter(|finding| finding.kind == "store-damaged").collect();
+    assert!(matches!(told[..], [one] if one.warning && one.message.contains("credits")), "{:?}", status.findings);
     assert!(state.join("minerva.db.corrupt-1").exists());
 }

@@ -21,6 +21,8 @@ pub(crate) struct Kernel {
     pub(crate) vanished: BTreeSet<String>,
     /// Cgroups where every write is refused.
     pub(crate) refusing: BTreeSet<String>,
+    /// What undoes what was written, as a driver journals it.
+    pub(crate) journal: BTreeMap<(KnobLocation, DeviceId), String>,
 }
 
 pub(crate) fn place(target: &KnobTarget) -> String {
@@ -56,8 +58,33 @@ impl Kernel {
     pub(crate) fn perform(&mut self, effect: &Effect) -> Option<(WriteId, Outcome)> {
         match effect {
             Effect::Inspect(one) => Some((one.id, self.answer(&one.target, one.file, one.device, None))),
-            Effect::Write(one) => Some((one.id, self.answer(&one.target, one.file, one.device, Some(&one.text)))),
+            Effect::Write(one) => {
+                let outcome = self.answer(&one.target, one.file, one.device, Some(&one.text));
+                if matches!(outcome, Outcome::Text(_)) {
+                    let key = ((place(&one.target), one.file), one.device);
+                    if one.text == one.undo {
+                        self.journal.remove(&key);
+                    } else {
+                        self.journal.entry(key).or_insert_with(|| one.undo.clone());
+                    }
+                }
+                Some((one.id, outcome))
+            }
+            Effect::LetGo(one) => {
+                self.journal.remove(&((place(&one.target), one.file), one.device));
+                None
+            }
             _ => None,
+        }
+    }
+
+    /// What the guard or `minerva-ctl restore` does: all that is journalled is put back, disks last.
+    pub(crate) fn restore(&mut self) {
+        let (disks, groups): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.journal).into_iter().partition(|(((at, _), _), _)| at.starts_with("disk:"));
+        for (((at, file), device), undo) in groups.iter().chain(&disks) {
+            // What was lost with its elevator needs no undoing.
+            drop(self.write(at, *file, *device, undo));
         }
     }
 

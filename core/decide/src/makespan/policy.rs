@@ -11,6 +11,7 @@ impl SharePolicy for Rule {
     }
 
     fn slice(&mut self, now: Nanos, input: &DecideInput<'_>) {
+        self.named.advance(now);
         if !self.has_jobs() {
             self.running.clear();
             self.places.clear();

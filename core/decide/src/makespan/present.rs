@@ -24,7 +24,7 @@ impl Rule {
         Job {
             declared_bytes: settings
                 .and_then(|job| job.bytes)
-                .filter(|_| !self.named.is_overrun(tenant))
+                .filter(|_| !self.named.is_overrun(tenant) && !self.named.is_of_overrun(tenant))
                 .map(|bytes| bytes as f64),
             history_bytes: settings.and_then(|job| self.runs.bytes(&job.name)),
             forecast_bytes: forecast.map(|forecast| (forecast.bytes(), forecast.skill)),

@@ -146,13 +146,21 @@ impl Rule {
             }
             _ => "it pays for the first".to_owned(),
         };
-        let overrun = match self.job(tenant).and_then(|job| job.bytes).filter(|_| self.named.is_overrun(tenant)) {
-            Some(declared) => {
+        format!("job {} of {jobs}: {known}; {pays}{}", place + 1, self.explain_disbelief(tenant))
+    }
+
+    /// Why a size that was declared does not count, where one was.
+    fn explain_disbelief(&self, tenant: TenantId) -> String {
+        match self.job(tenant).and_then(|job| job.bytes) {
+            Some(declared) if self.named.is_overrun(tenant) => {
                 let moved = self.attained(tenant);
                 format!("; declared were {declared} bytes, {moved} are done, so that counts no longer")
             }
-            None => String::new(),
-        };
-        format!("job {} of {jobs}: {known}; {pays}{overrun}", place + 1)
+            Some(declared) if self.named.is_of_overrun(tenant) => format!(
+                "; declared were {declared} bytes, which do not count: less than an hour ago a job in another group of the same user \
+                 moved more than twice what it declared"
+            ),
+            _ => String::new(),
+        }
     }
 }

@@ -84,6 +84,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => (0..5_u64).prop_map(|number| Event::TenantGone(TenantId(number))),
         8 => proptest::collection::vec(0..2_000_u64, 0..5).prop_map(|megabytes| sampled(&megabytes)),
         8 => (0..40_u64, outcome).prop_map(|(id, outcome)| Event::Answered { id: WriteId(id), outcome }),
+        1 => Just(Event::KnobsRestored),
         8 => (0..5_u64, 0..12_u8, any_wish()).prop_map(|(number, key, wish)| {
             Event::Requested(TenantRequest { id: RequestId(key.to_string()), tenant: TenantId(number), wish })
         }),

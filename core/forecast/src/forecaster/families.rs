@@ -1,6 +1,8 @@
 //! What sessions of the same name, unit or image transferred.
 
+use super::parts::first_to_go;
 use crate::codec::{Damaged, Reader, Writer};
+use crate::online::Account;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -9,12 +11,15 @@ pub type Family = u64;
 
 /// Families that are remembered.
 const FAMILIES_MAX: usize = 4096;
+/// Where they find no room, so many make it at once: who goes first is worked out seldom.
+const ROOM: usize = FAMILIES_MAX / 16;
 /// Weight of the newest session.
 const WEIGHT: f64 = 0.2;
 /// No session transfers more, as log1p of bytes.
 const LOG_MAX: f32 = 64.0;
-/// As a file: since the second with the last session.
-const VERSION: u16 = 2;
+/// As a file: since the second with the last session, since the third with the account.
+const VERSION: u16 = 3;
+const VERSION_WITHOUT_ACCOUNT: u16 = 2;
 const VERSION_WITHOUT_LAST: u16 = 1;
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -24,6 +29,9 @@ struct Past {
     last_log: f64,
     sessions: u32,
     last: u64,
+    /// Whose all its sessions were; 0 where nobody says, or of several accounts.
+    #[serde(default)]
+    account: Account,
 }
 
 impl Past {
@@ -37,7 +45,7 @@ impl Past {
         let mean_log = Self::read_log(reader)?;
         let sessions = reader.u32()?;
         let last_log = if has_last { Self::read_log(reader)? } else { mean_log };
-        Ok(Self { mean_log, last_log, sessions, last })
+        Ok(Self { mean_log, last_log, sessions, last, account: 0 })
     }
 
     fn read_log(reader: &mut Reader<'_>) -> Result<f64, Damaged> {
@@ -52,22 +60,39 @@ pub(super) struct Families {
     past: BTreeMap<Family, Past>,
     host: Past,
     clock: u64,
+    /// See [`super::Forecaster::set_within_bounds`].
+    #[serde(default)]
+    pub(super) within_bounds: bool,
 }
 
 impl Families {
-    /// A session has ended.
-    pub(super) fn learn(&mut self, family: Family, total_log: f64) {
+    /// A session of an account's has ended.
+    pub(super) fn learn(&mut self, family: Family, account: Account, total_log: f64) {
         self.clock += 1;
         if !self.past.contains_key(&family) && self.past.len() >= FAMILIES_MAX {
-            // The one that was quiet for longest makes room.
-            let oldest = self.past.iter().min_by_key(|(_, past)| past.last).map(|(family, _)| *family);
-            oldest.and_then(|oldest| self.past.remove(&oldest));
+            self.make_room();
         }
         let past = self.past.entry(family).or_default();
+        // One that several accounts have is no single one's to lose.
+        let is_its_own = past.sessions == 0 || past.account == account;
+        past.account = if self.within_bounds && is_its_own { account } else { 0 };
         for past in [past, &mut self.host] {
             past.sessions = past.sessions.saturating_add(1);
             past.mean_log += (total_log - past.mean_log) * WEIGHT.max(1.0 / f64::from(past.sessions));
             (past.last, past.last_log) = (self.clock, total_log);
+        }
+    }
+
+    fn make_room(&mut self) {
+        if !self.within_bounds {
+            // As in earlier versions the one that was quiet for longest.
+            let oldest = self.past.iter().min_by_key(|(_, past)| past.last).map(|(family, _)| *family);
+            oldest.and_then(|oldest| self.past.remove(&oldest));
+            return;
+        }
+        let held = self.past.iter().map(|(family, past)| (past.account, past.last, *family)).collect();
+        for (_, _, family) in first_to_go(held).into_iter().take(ROOM) {
+            self.past.remove(&family);
         }
     }
 
@@ -81,7 +106,8 @@ impl Families {
         self.past.get(&family).filter(|_| family != 0).map(|past| past.last_log)
     }
 
-    /// As bytes, versioned and checksummed; `None` before the first session ended.
+    /// As bytes, versioned and checksummed, as earlier versions wrote them where accounts are not told apart; `None` before the first session
+    /// ended.
     pub(super) fn encode(&self, kind: u16) -> Option<Vec<u8>> {
         let mut writer = Writer::default();
         self.host.write(&mut writer);
@@ -91,24 +117,34 @@ impl Families {
         for (family, past) in oldest_first {
             writer.u64(*family);
             past.write(&mut writer);
+            if self.within_bounds {
+                writer.u64(past.account);
+            }
         }
-        (self.host.sessions > 0).then(|| writer.seal(kind, VERSION))
+        let version = if self.within_bounds { VERSION } else { VERSION_WITHOUT_ACCOUNT };
+        (self.host.sessions > 0).then(|| writer.seal(kind, version))
     }
 
-    /// From bytes.
-    pub(super) fn decode(bytes: &[u8], kind: u16) -> Result<Self, Damaged> {
-        let opened = Reader::open(bytes, kind, VERSION);
-        let has_last = opened.is_ok();
-        let mut reader = opened.or_else(|_| Reader::open(bytes, kind, VERSION_WITHOUT_LAST))?;
+    /// Takes over bytes; those that are damaged change nothing.
+    pub(super) fn decode(&mut self, bytes: &[u8], kind: u16) -> Result<(), Damaged> {
+        let open = |version| Reader::open(bytes, kind, version).map(|reader| (reader, version));
+        let opened = open(VERSION).or_else(|_| open(VERSION_WITHOUT_ACCOUNT)).or_else(|_| open(VERSION_WITHOUT_LAST));
+        let (mut reader, version) = opened?;
+        let has_last = version != VERSION_WITHOUT_LAST;
         let host = Past::read(&mut reader, 0, has_last)?;
         let count = reader.count(FAMILIES_MAX)?;
-        let mut families = Self { past: BTreeMap::new(), host, clock: count as u64 };
+        let mut families = Self { past: BTreeMap::new(), host, clock: count as u64, within_bounds: self.within_bounds };
         for last in 1..=count as u64 {
             let family = reader.u64()?;
-            families.past.insert(family, Past::read(&mut reader, last, has_last)?);
+            let mut past = Past::read(&mut reader, last, has_last)?;
+            if version == VERSION {
+                past.account = reader.u64()?;
+            }
+            families.past.insert(family, past);
         }
         reader.end()?;
-        Ok(families)
+        *self = families;
+        Ok(())
     }
 
     /// The same for any session on the host.

@@ -1,7 +1,6 @@
 //! What outlives a restart: the models of slices and of sessions, what ordering by the latter was worth, and what is known of families. The days ahead are kept by
 //! [`Loads`].
 
-use super::families::Families;
 use super::{Forecaster, ForecasterSettings};
 use crate::codec::Damaged;
 use crate::load::Loads;
@@ -44,10 +43,7 @@ impl Forecaster {
         match model.kind {
             ModelKind::NextSlice => self.next_slice.decode(&model.bytes, NEXT_SLICE),
             ModelKind::Sessions => self.sessions.decode(&model.bytes, SESSIONS),
-            ModelKind::Families => {
-                self.families = Families::decode(&model.bytes, FAMILIES)?;
-                Ok(())
-            }
+            ModelKind::Families => self.families.decode(&model.bytes, FAMILIES),
             ModelKind::DaysAhead => Err(Damaged::Version),
         }
     }

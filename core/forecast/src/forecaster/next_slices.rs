@@ -1,4 +1,4 @@
-//! The next slice of all tenants at once: what it is told from lies side by side, so that no tenant's state, of some 25 KiB each, has to
+//! The next slice of all tenants at once: what it is told from lies side by side, so that no tenant's state, of some 17 kB each, has to
 //! be fetched to ask the trees and to tell what they say.
 
 use super::basis::{Basis, NextSlice};

@@ -65,7 +65,7 @@ pub(super) struct Sessions {
 pub(super) struct Session {
     pub(super) cutter: Cutter,
     #[serde(default)]
-    account: Account,
+    pub(super) account: Account,
     slices: u32,
     /// Rows and what had been transferred by then, at the moments.
     moments: Vec<(Row, f64)>,
@@ -162,7 +162,8 @@ impl Sessions {
     fn learn(&mut self, session: &mut Session, family: Family, total: f64, families: &mut Families) {
         let total_log = libm::log1p(total);
         for (row, attained) in session.moments.drain(..) {
-            self.learner.observe(&row, 0.0, libm::log1p((total - attained).max(0.0)) as f32);
+            let left = libm::log1p((total - attained).max(0.0)) as f32;
+            self.learner.observe_of(session.account, &row, 0.0, left);
         }
         if let Some((forecast, naive)) = session.first.take() {
             // What was said before there was a model is no merit of it, nor a fault.
@@ -178,7 +179,7 @@ impl Sessions {
         }
         self.judge_agent(session, total);
         session.last_total_log = total_log;
-        families.learn(family, total_log);
+        families.learn(family, session.account, total_log);
     }
 }
 
@@ -316,7 +317,7 @@ mod tests {
     impl Followed {
         fn new() -> Self {
             let mut families = Families::default();
-            families.learn(FAMILY, libm::log1p(5e8));
+            families.learn(FAMILY, 0, libm::log1p(5e8));
             Self { session: Session::default(), sessions: Sessions::new(LearnerSettings::default()), families }
         }
 

@@ -1,11 +1,11 @@
-//! One tenant's state: about 9 kB, most of it the two series of rates.
+//! One tenant's state: some 17 kB with its place in the map, of which its two series of rates are four.
 
 use super::basis::{Basis, NextSlice, Source};
 use super::families::{Families, Family};
 use super::sessions::{Session, SessionOutlook, Sessions};
 use crate::host::{Answer, Learner};
 use crate::number::quantity;
-use crate::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
+use crate::online::{Account, Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
 use crate::tenant::{BUSY_BYTES_PER_SECOND, Bursts, FeatureState, Phases, RateForecast, Rates, Reading, Row};
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct TenantOutlook {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Tenant {
     pub(super) is_named: bool,
-    family: Family,
+    pub(super) family: Family,
     features: FeatureState,
     session: Session,
     row: Option<Row>,
@@ -165,13 +165,17 @@ impl Tenant {
     fn teach(&mut self, row: &Row, came_log: f32, learner: &mut Learner) {
         let within = if learner.mean_percent() > 0 { self.features.within_reach(came_log) } else { came_log };
         if !std::mem::replace(&mut self.was_beyond_reach, came_log > within) {
-            learner.observe(row, row[0], within);
+            learner.observe_of(self.account(), row, row[0], within);
         }
     }
 
     /// The tenant is gone, and its session over.
     pub(super) fn end(mut self, sessions: &mut Sessions, families: &mut Families) {
         self.session.end(self.family, sessions, families);
+    }
+
+    pub(super) fn account(&self) -> Account {
+        self.session.account
     }
 
     pub(super) fn idle_slices(&self) -> u32 {

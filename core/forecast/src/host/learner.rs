@@ -8,12 +8,16 @@ use super::growth::Growth;
 use super::reservoir::Reservoir;
 use super::ridge::Ridge;
 use crate::boosting::{BLOCK, Block, Boosted, Loss, Training};
+use crate::online::Account;
 use crate::tenant::Row;
 use serde::{Deserialize, Serialize};
 
 /// Rows between ridge solutions, and before the trees.
 const RIDGE_EVERY: u64 = 64;
 const TREES_FROM: usize = 400;
+/// [`Learner::median`] is no larger, as log1p of bytes: some 10^19.
+const LOG_MAX: f32 = 44.0;
+
 /// How large a learner is and how often it is refitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnerSettings {
@@ -32,6 +36,9 @@ pub struct LearnerSettings {
     /// How far from the median to the mean, in percent, is what is told ([`Answer::told`]); as by earlier versions the median alone.
     #[serde(default)]
     pub mean_percent: u8,
+    /// Ridge keeps to the range of its targets, and no account has more than its part of the sample. As by earlier versions neither.
+    #[serde(default)]
+    pub within_bounds: bool,
 }
 
 impl LearnerSettings {
@@ -53,6 +60,7 @@ impl Default for LearnerSettings {
             ridge_from: RIDGE_EVERY,
             growth: Growth::CHOSEN,
             mean_percent: Self::MEAN_PERCENT,
+            within_bounds: true,
         }
     }
 }
@@ -100,9 +108,20 @@ impl Learner {
         }
     }
 
-    /// Takes what a row turned out to be: the target, and the base that [`Self::predict`] was given.
+    /// See [`LearnerSettings::within_bounds`].
+    pub fn set_within_bounds(&mut self, within_bounds: bool) {
+        self.settings.within_bounds = within_bounds;
+    }
+
+    /// Takes what a row turned out to be: the target, and the base that [`Self::predict`] was given. Of nobody's account.
     pub fn observe(&mut self, row: &Row, base: f32, target: f32) {
-        self.reservoir.offer(row, target - base);
+        self.observe_of(0, row, base, target);
+    }
+
+    /// The same of an account, which has no more than its part of the sample; 0 where nobody says.
+    pub fn observe_of(&mut self, account: Account, row: &Row, base: f32, target: f32) {
+        let account = if self.settings.within_bounds { account } else { 0 };
+        self.reservoir.offer(row, target - base, account);
         // With trees there is nothing for ridge to say.
         if self.trees.is_none() {
             self.ridge.observe(row, target - base);
@@ -167,7 +186,7 @@ impl Learner {
                 (median, median)
             }
             Some([median, mean]) => (median.predict(&row[..]), mean.predict(&row[..])),
-            None => self.ridge.predict(row).map(|difference| (difference, difference))?,
+            None => self.by_ridge(row).map(|difference| (difference, difference))?,
         };
         Some(Answer { median: (base + median).max(0.0), mean: (base + mean).max(0.0) })
     }
@@ -176,9 +195,14 @@ impl Learner {
     pub fn median(&self, row: &Row, base: f32) -> Option<f32> {
         let difference = match &self.trees {
             Some([median, _]) => median.predict(&row[..]),
-            None => self.ridge.predict(row)?,
+            None => self.by_ridge(row)?,
         };
-        Some((base + difference).max(0.0))
+        let most = if self.settings.within_bounds { LOG_MAX } else { f32::INFINITY };
+        Some((base + difference).max(0.0).min(most))
+    }
+
+    fn by_ridge(&self, row: &Row) -> Option<f32> {
+        if self.settings.within_bounds { self.ridge.predict_within_range(row) } else { self.ridge.predict(row) }
     }
 
     /// [`Self::predict`] for a block of rows, each from its own base; `None` before there are trees.

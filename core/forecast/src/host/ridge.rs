@@ -16,13 +16,16 @@ pub struct Ridge {
     with_target: Vec<f64>,
     rows: u64,
     coefficients: Option<Vec<f64>>,
+    /// The least and the greatest target; earlier versions kept none.
+    #[serde(default)]
+    range: Option<[f32; 2]>,
 }
 
 impl Ridge {
     /// One that goes by the first `features` of a row.
     pub fn new(features: usize) -> Self {
         let n = features.min(FEATURES) + 1;
-        Self { gram: vec![0.0; n * n], with_target: vec![0.0; n], rows: 0, coefficients: None }
+        Self { gram: vec![0.0; n * n], with_target: vec![0.0; n], rows: 0, coefficients: None, range: None }
     }
 
     /// Takes a row and its target; one that is not finite is not taken.
@@ -40,6 +43,8 @@ impl Ridge {
             self.with_target[i] = self.with_target[i] * MEMORY + xi * f64::from(target);
         }
         self.rows += 1;
+        let [least, greatest] = self.range.unwrap_or([target; 2]);
+        self.range = Some([least.min(target), greatest.max(target)]);
     }
 
     /// Solves for the coefficients; whether it could. Cost: the cube of the features over six.
@@ -72,5 +77,12 @@ impl Ridge {
         let (constant, coefficients) = self.coefficients.as_ref()?.split_last()?;
         let sum: f64 = row.iter().zip(coefficients).map(|(x, b)| f64::from(*x) * b).sum();
         Some((sum + constant) as f32)
+    }
+
+    /// The same, but no less than the least target and, of logarithms, no more than twice the greatest: a row that is unlike all before it,
+    /// as of who uses many processors for the first time, would lead to any number.
+    pub fn predict_within_range(&self, row: &Row) -> Option<f32> {
+        let answer = self.predict(row)?;
+        Some(self.range.map_or(answer, |[least, greatest]| answer.max(least).min(greatest + std::f32::consts::LN_2)))
     }
 }

@@ -225,7 +225,8 @@ impl Rates {
                     high[step] = (path.mean[step] + reach).max(0.0) as f32;
                 }
             }
-            _ => (low, high) = ([spread.0; AHEAD], [spread.1; AHEAD]),
+            // The level need not be among them, as the last value that is the largest.
+            _ => (low, high) = ([spread.0.min(mean[0]); AHEAD], [spread.1.max(mean[0]); AHEAD]),
         }
         let skill = if self.model.is_none() { 0.0 } else { self.skill.told() };
         Some(RateForecast { mean, low, high, busy: self.busy_ahead(), skill, is_naive })
@@ -309,6 +310,18 @@ mod tests {
         rates.fit(&mut buffers, &mut Budget::default());
         assert_eq!(buffers.0.len(), 60, "a minute of the new rate");
         assert!(rates.next().is_some_and(|next| (next / 1e8 - 1.0).abs() < 0.1), "{:?}", rates.next());
+    }
+
+    #[test]
+    fn a_naive_level_lies_within_its_interval() {
+        for last in [5e8, 0.0] {
+            let mut rates = Rates::default();
+            (0..40).for_each(|at| rates.observe(1e6 + f64::from(at), 15));
+            rates.observe(last, 15);
+            let forecast = rates.forecast().expect("values");
+            assert!(forecast.is_naive && forecast.mean[0] == last as f32, "{forecast:?}");
+            assert!(forecast.low[0] <= forecast.mean[0] && forecast.mean[0] <= forecast.high[0], "{forecast:?}");
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Clients of a real socket.
 
-use super::{Clients, FIRST_BYTE_MAX, Groups, OPERATORS_MAX};
+use super::{Clients, FIRST_BYTE_MAX, Groups, OPERATORS_MAX, STREAMS_PER_VIEWER};
+use crate::access::Access;
 use crate::call::{BackgroundCall, CallSink, NotTaken, OperatorCall};
 use crate::service::Service;
 use hyper_util::rt::TokioIo;
 use minerva_api::v1;
 use minerva_api::v1::operator_client::OperatorClient;
-use minerva_api::v1::operator_server::OperatorServer;
+use minerva_api::v1::operator_server::{Operator, OperatorServer};
+use minerva_linux_observe::PeerCredentials;
 use minerva_model::Nanos;
 use minerva_store_thread::{Memory, MemorySettings, StoreMetrics};
 use rustix::process::{Gid, Uid};
@@ -15,7 +17,7 @@ use std::convert::Infallible;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
@@ -64,6 +66,10 @@ struct Obliging(Mutex<Vec<String>>);
 impl CallSink for Obliging {
     fn send(&self, call: OperatorCall) -> Result<(), NotTaken> {
         let (what, answer) = match call {
+            OperatorCall::Status(answer) => {
+                let _ = answer.send(v1::StatusResponse::default());
+                return Ok(());
+            }
             OperatorCall::Background(BackgroundCall::Add(_, answer)) => ("add".to_owned(), answer),
             OperatorCall::Background(BackgroundCall::Change(request, answer)) => {
                 (request.change().as_str_name().to_owned(), answer)
@@ -100,6 +106,34 @@ async fn speak(stream: UnixStream) -> OperatorClient<Channel> {
     OperatorClient::new(channel.expect("a connection"))
 }
 
+/// Runs a test with a service and the loop behind it, and with a directory of its own.
+fn run<T>(test: impl AsyncFnOnce(Arc<Obliging>, Service, &Path) -> T) -> T {
+    let directory = tempfile::tempdir().expect("a directory");
+    let state_dir = directory.path().join("state");
+    std::fs::create_dir(&state_dir).expect("a directory");
+    let settings = MemorySettings { state_dir, boot_id: String::new(), ledger_keep: Nanos::from_secs(1) };
+    let memory = Memory::start(settings, StoreMetrics::default(), Box::new(|| {})).expect("a store");
+    let calls = Arc::new(Obliging::default());
+    let slices = tokio::sync::broadcast::channel(1).0;
+    let service = Service::new(Arc::clone(&calls) as _, slices, memory.questions(), <_>::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome = runtime.expect("a runtime").block_on(test(calls, service, directory.path()));
+    memory.close();
+    outcome
+}
+
+/// Serves whoever connects to a socket in the directory, which is its path.
+fn serve(service: Service, directory: &Path, groups: Groups) -> PathBuf {
+    let path = directory.join("socket");
+    let listener = tokio::net::UnixListener::bind(&path).expect("a socket");
+    for (path, mode) in [(directory, 0o711), (&path, 0o666)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a mode");
+    }
+    let clients = Arc::new(Clients::new(OperatorServer::new(service), groups));
+    tokio::spawn(async move { clients.accept(listener).await });
+    path
+}
+
 /// What is called background work are commands that run as root.
 #[test]
 fn a_member_of_the_sockets_group_who_is_not_root_adds_and_resumes_no_background_work_and_may_stop_it() {
@@ -107,24 +141,8 @@ fn a_member_of_the_sockets_group_who_is_not_root_adds_and_resumes_no_background_
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: needs root, to become others");
     }
-    let directory = tempfile::tempdir().expect("a directory");
-    let state_dir = directory.path().join("state");
-    std::fs::create_dir(&state_dir).expect("a directory");
-    let settings = MemorySettings { state_dir, boot_id: String::new(), ledger_keep: Nanos::from_secs(1) };
-    let memory = Memory::start(settings, StoreMetrics::default(), Box::new(|| {})).expect("a store");
-    let path = directory.path().join("socket");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let taken = runtime.expect("a runtime").block_on(async {
-        let listener = tokio::net::UnixListener::bind(&path).expect("a socket");
-        for (path, mode) in [(directory.path(), 0o711), (&path, 0o666)] {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a mode");
-        }
-        let calls = Arc::new(Obliging::default());
-        let (sink, slices) = (Arc::clone(&calls), tokio::sync::broadcast::channel(1).0);
-        let service = Service { calls: sink, slices, questions: memory.questions(), dropped: <_>::default() };
-        let groups = Groups { operators: GROUP, viewers: None };
-        let clients = Arc::new(Clients::new(OperatorServer::new(service), groups));
-        tokio::spawn(async move { clients.accept(listener).await });
+    let taken = run(async |calls, service, directory| {
+        let path = serve(service, directory, Groups { operators: GROUP, viewers: None });
         let add = || v1::AddBackgroundRequest { command: vec!["id".to_owned()], ..<_>::default() };
         let change =
             |change: v1::BackgroundChange| v1::ChangeBackgroundRequest { change: change.into(), ..<_>::default() };
@@ -146,7 +164,54 @@ fn a_member_of_the_sockets_group_who_is_not_root_adds_and_resumes_no_background_
         root.change_background(change(v1::BackgroundChange::Resume)).await.expect("root");
         calls.0.lock().expect("nobody panics").clone()
     });
-    memory.close();
     let [pause, remove, resume] = ["PAUSE", "REMOVE", "RESUME"].map(|word| format!("BACKGROUND_CHANGE_{word}"));
     assert_eq!(taken, [pause, remove, "add".to_owned(), resume]);
+}
+
+#[test]
+fn a_user_reads_one_long_audit_at_a_time_and_a_viewer_ten_thousand_entries_at_most() {
+    run(async |_, service, _| {
+        let audit = async |access: Access, uid, entries_max| {
+            let mut request = tonic::Request::new(v1::AuditRequest { entries_max, ..<_>::default() });
+            request.extensions_mut().insert(access);
+            request.extensions_mut().insert(PeerCredentials { uid, gid: 1, groups: Vec::new() });
+            service.audit(request).await.map(tonic::Response::into_inner)
+        };
+        let too_long = audit(Access::Viewer, 7, 10_001).await.err().expect("too many");
+        assert_eq!(too_long.code(), Code::InvalidArgument);
+        assert!(too_long.message().contains("at most 10000 entries at a time: ask for no more"), "{too_long:?}");
+        let first = audit(Access::Viewer, 7, 10_000).await.expect("the first");
+        let second = audit(Access::Viewer, 7, 1_001).await.err().expect("the first is not read");
+        assert_eq!(second.code(), Code::ResourceExhausted);
+        assert!(second.message().contains("end that, or ask for fewer with --entries"), "{second:?}");
+        assert!(audit(Access::Viewer, 7, 0).await.is_ok(), "as many as usual");
+        assert!(audit(Access::Operator, 8, 100_000).await.is_ok(), "another user");
+        drop(first);
+        assert!(audit(Access::Viewer, 7, 1_001).await.is_ok(), "the first is over");
+    });
+}
+
+#[test]
+fn a_viewer_has_few_calls_under_way_on_a_connection() {
+    const GROUP: u32 = 4322;
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: needs root, to become others");
+    }
+    run(async |_, service, directory| {
+        let path = serve(service, directory, Groups { operators: 4321, viewers: Some(GROUP) });
+        let mut viewer = speak(connect_as(&path, 65_534, GROUP)).await;
+        let mut watching = Vec::new();
+        for _ in 0..STREAMS_PER_VIEWER {
+            watching.push(viewer.watch(v1::WatchRequest {}).await.expect("a viewer"));
+        }
+        let mut one_more = tokio::spawn(async move { viewer.status(v1::StatusRequest {}).await });
+        // On other connections all goes on.
+        let mut other = speak(connect_as(&path, 65_534, GROUP)).await;
+        for _ in 0..20 {
+            other.status(v1::StatusRequest {}).await.expect("a viewer");
+        }
+        assert!(!one_more.is_finished(), "as many as there may be are under way");
+        watching.pop();
+        (&mut one_more).await.expect("no panic").expect("one is over");
+    });
 }

@@ -1,6 +1,8 @@
 //! What cannot be a named tenant, and why.
 
 use crate::error::ActuateError;
+use rustix::io::Errno;
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// The longest name of a group.
@@ -29,7 +31,7 @@ pub enum NamedError {
         /// The number.
         pid: u32,
         /// What it is.
-        why: &'static str,
+        why: Cow<'static, str>,
     },
     /// Others who name tenants were not to be waited for.
     #[error("failed to wait for others that name tenants now")]
@@ -65,16 +67,33 @@ impl NamedError {
     }
 }
 
-/// The kernel takes 0 for whoever writes it, which is the daemon.
+/// The kernel takes 0 for whoever writes it, which is the daemon, and the number of a thread for its whole process.
 pub(super) fn check_process(pid: u32) -> Result<(), NamedError> {
-    let why = match pid {
+    let why: &'static str = match pid {
         0 => "0 stands for whoever asks, and that is Minerva",
         1 => "1 is the init of this host",
         2 => "2 is the kernel's",
         _ if i32::try_from(pid).is_err() => "no process has so high a number",
-        _ => return Ok(()),
+        _ => return check_is_no_thread(pid),
     };
-    Err(NamedError::NotAProcess { pid, why })
+    Err(NamedError::NotAProcess { pid, why: why.into() })
+}
+
+fn check_is_no_thread(pid: u32) -> Result<(), NamedError> {
+    let path = PathBuf::from(format!("/proc/{pid}/status"));
+    let status = std::fs::read_to_string(&path).map_err(|source| match Errno::from_io_error(&source) {
+        Some(Errno::NOENT | Errno::SRCH) => NamedError::NoProcess { pid },
+        _ => NamedError::Kernel { operation: "read", path, source },
+    })?;
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse::<u32>().ok());
+    match process {
+        Some(process) if process != pid => {
+            let why =
+                format!("it is a thread of {process}, with which the kernel would move all of that process").into();
+            Err(NamedError::NotAProcess { pid, why })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A plain directory name.

@@ -82,8 +82,10 @@ fn a_daemon_that_does_not_renew_is_undone_and_may_go_on() {
     let report = heard.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(report.contains("1 restored"), "{report}");
     assert_eq!((group.text(WEIGHTS), runtime.journal_path().exists()), (before.clone(), false));
+    assert!(!writer.take_restored(), "it did not look yet");
 
     writer.renew_lease(boottime_now() + Nanos::from_secs(3600)).unwrap();
+    assert_eq!((writer.take_restored(), writer.take_restored(), writer.held()), (true, false, 0), "told once");
     assert!(matches!(writer.write(&weight(&target, disk.id, 400)), Outcome::Text(_)));
     assert_eq!(runtime.journal_lines(), 2);
     writer.close_clean().unwrap();

@@ -1,8 +1,8 @@
 use super::testbed::{Cgroup, Disk, Runtime, knob_write, ready, wait_until, weight};
 use crate::journal_lines::JournalEntry;
 use crate::restore::holds_undone_state;
-use crate::{RestoreResult, RestoreWhen, parse_journal, restore};
-use minerva_model::{DeviceId, KnobFile, KnobTarget, Outcome};
+use crate::{RestoreResult, RestoreWhen, boottime_now, parse_journal, restore};
+use minerva_model::{DeviceId, KnobFile, KnobTarget, Nanos, Outcome};
 use std::fs;
 
 const WEIGHTS: KnobFile = KnobFile::BfqV1WeightDevice;
@@ -82,6 +82,24 @@ fn what_fails_stays_in_the_journal_alone() {
     assert_eq!(runtime.journal_lines(), 2);
     writer.write(&weight(&good.target(), disk.id, 200));
     assert_eq!((runtime.journal_lines(), writer.held()), (3, 2));
+}
+
+#[test]
+fn what_a_restore_beside_its_daemon_could_not_put_back_stays_under_a_lease() {
+    if !ready() {
+        return;
+    }
+    let (runtime, disk, bad) = (Runtime::new(), Disk::new(), Cgroup::new());
+    let (_lock, mut writer, _) = runtime.start();
+    let mut unworkable = weight(&bad.target(), disk.id, 300);
+    unworkable.undo = format!("{} 5000", disk.id);
+    writer.write(&unworkable);
+    assert!(!restore(&runtime.settings, RestoreWhen::Always).unwrap().is_complete());
+    writer.renew_lease(boottime_now()).unwrap();
+    assert_eq!((writer.take_restored(), writer.held()), (true, 1));
+    writer.renew_lease(boottime_now() + Nanos::from_secs(7200)).unwrap();
+    let late = RestoreWhen::IfLeaseExpired(boottime_now() + Nanos::from_secs(7000));
+    assert!(restore(&runtime.settings, late).unwrap().not_due.is_some());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `table`, `columns`, `recording` | files to rows |
+//! | `table`, `columns`, `times`, `recording` | files to rows |
 //! | `series` | rows to series at equal steps, and what was wrong |
 //! | `steps`, `learned`, `sessions`, `days` | backtests |
 //! | `score` | accounts, and what is told of them |
@@ -20,6 +20,7 @@ mod series;
 mod sessions;
 mod steps;
 mod table;
+mod times;
 
 use crate::arguments::Evaluated as Arguments;
 use crate::output::{self, CommandStatus};

@@ -61,7 +61,8 @@ pub(super) fn read(
             slices.push((line, at.as_secs_f64()));
         }
     }
-    Ok(Read { tenants, devices, slices, rates, usage, wall }.series(step, problems))
+    let read = Read { tenants, devices, slices, rates, usage, wall };
+    read.series(step, problems).with_context(|| format!("failed to use {}", path.display()))
 }
 
 /// What each tenant read and wrote on each disk in the last slice.
@@ -94,7 +95,7 @@ struct Read {
 }
 
 impl Read {
-    fn series(self, step: Option<f64>, problems: &mut Problems) -> Vec<Series> {
+    fn series(self, step: Option<f64>, problems: &mut Problems) -> anyhow::Result<Vec<Series>> {
         let Self { tenants, devices, slices, rates, usage, wall } = self;
         let mut found = Vec::new();
         for ((id, device), by_slice) in &rates {
@@ -112,7 +113,7 @@ impl Read {
                     })
                     .collect();
                 if rows.iter().any(|row| row.value > 0.0) {
-                    let series = series(format!("{tenant} {what} on {device}"), &rows, step, problems);
+                    let series = series(format!("{tenant} {what} on {device}"), &rows, step, problems)?;
                     // A recording's clock begins with the boot: the time of day is what its samples say.
                     let first = slices[0].1;
                     let start_seconds = wall.map(|(slice, seconds)| seconds - (slices[slice].1 - first));
@@ -125,6 +126,6 @@ impl Read {
                 }
             }
         }
-        found
+        Ok(found)
     }
 }

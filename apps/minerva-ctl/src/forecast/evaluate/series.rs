@@ -1,5 +1,6 @@
 //! Series of values at equal steps, made of rows as they come.
 
+use anyhow::bail;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use minerva_forecast::tenant::{Reading, Usage};
@@ -8,9 +9,14 @@ use std::fmt::Write as _;
 
 /// A gap longer than this ends a series: what lies beyond is too far to be told from what was before.
 const GAP_STEPS_MAX: usize = 200_000;
+/// Steps of one series in all: so many, or so many a row, whichever is more. With more the step is far shorter than the time between rows.
+const STEPS_MAX: usize = 1_000_000;
+const STEPS_PER_ROW_MAX: usize = 50;
 /// Of each kind of trouble so many lines are named.
 const NAMED_MAX: usize = 3;
 const EARLIER: &str = "an earlier time than in a row above";
+const LATER: &str = "a later time than in the two rows below";
+const AGAIN: &str = "the time of the row above again";
 /// A clock that was set back does not do it so often.
 const BEGINS_AGAIN_MIN: usize = 10;
 
@@ -106,23 +112,28 @@ impl Problems {
     }
 }
 
-/// The rows of one column as a series. `step` is the length of a step where it is given.
-pub(super) fn series(name: String, rows: &[Row], step: Option<f64>, problems: &mut Problems) -> Series {
+/// The rows of one column as a series. `step` is the length of a step in seconds where it is given.
+///
+/// # Errors
+///
+/// The series would have far more steps than rows.
+pub(super) fn series(name: String, rows: &[Row], step: Option<f64>, problems: &mut Problems) -> anyhow::Result<Series> {
     let ordered = in_order(rows, problems);
     let timed: Option<Vec<f64>> = ordered.iter().map(|row| row.seconds).collect();
     let Some(seconds) = timed.filter(|seconds| !seconds.is_empty()) else {
         let values = ordered.iter().map(|row| row.value).collect();
-        return Series {
+        return Ok(Series {
             name,
             step_seconds: step.unwrap_or(1.0),
             start_seconds: None,
             is_local: false,
             values,
             usage: Vec::new(),
-        };
+        });
     };
     let step_seconds = step.unwrap_or_else(|| usual_step(&seconds));
     let start = seconds[0];
+    let steps_max = STEPS_MAX.max(rows.len().saturating_mul(STEPS_PER_ROW_MAX));
     // Rows that fall on the same step are averaged.
     let mut sums: Vec<(f64, f64)> = Vec::new();
     for (row, at) in ordered.iter().zip(&seconds) {
@@ -131,6 +142,13 @@ pub(super) fn series(name: String, rows: &[Row], step: Option<f64>, problems: &m
             problems
                 .note(row.line, format!("{name}: a gap of more than {GAP_STEPS_MAX} steps; what follows is left out"));
             break;
+        }
+        if place >= steps_max {
+            bail!(
+                "line {}: up to this row {name} would have more than {steps_max} steps of {step_seconds} s, nearly all of them without a value; \
+                 give a longer step with --step",
+                row.line
+            );
         }
         if place > sums.len() {
             problems.note(row.line, format!("{name}: a gap before this row"));
@@ -143,24 +161,38 @@ pub(super) fn series(name: String, rows: &[Row], step: Option<f64>, problems: &m
         }
     }
     let values = sums.iter().map(|(sum, count)| if *count > 0.0 { sum / count } else { f64::NAN }).collect();
-    Series { name, step_seconds, start_seconds: Some(start), is_local: false, values, usage: Vec::new() }
+    Ok(Series { name, step_seconds, start_seconds: Some(start), is_local: false, values, usage: Vec::new() })
 }
 
-/// Without rows whose time is not after that of the row before.
+/// Without rows whose time is not after that of the row before, and single rows that are ahead of those that follow.
 fn in_order<'a>(rows: &'a [Row], problems: &mut Problems) -> Vec<&'a Row> {
     let mut last = f64::NEG_INFINITY;
     let mut kept = Vec::with_capacity(rows.len());
-    for row in rows {
-        let at = row.seconds.unwrap_or(f64::INFINITY);
-        if row.seconds.is_some() && at <= last {
-            let what = if at < last { EARLIER } else { "the time of the row above again" };
-            problems.note(row.line, format!("{what}; the row is passed over"));
-            continue;
+    for (index, row) in rows.iter().enumerate() {
+        if let Some(at) = row.seconds {
+            if let Some(what) = misplaced(last, at, &rows[index + 1..]) {
+                problems.note(row.line, format!("{what}; the row is passed over"));
+                continue;
+            }
+            last = at;
         }
-        last = row.seconds.unwrap_or(last);
         kept.push(row);
     }
     kept
+}
+
+/// What is wrong with a row's time, between the last before it that was kept and the rows below.
+fn misplaced(last: f64, at: f64, below: &[Row]) -> Option<&'static str> {
+    if at < last {
+        return Some(EARLIER);
+    }
+    if at == last {
+        return Some(AGAIN);
+    }
+    // If one row below is earlier, that one is misplaced; if two are, in order and after what was before, it is this one.
+    let [next, after, ..] = below else { return None };
+    let (next, after) = (next.seconds?, after.seconds?);
+    (last <= next && next <= after && after < at).then_some(LATER)
 }
 
 /// The median time from row to row.
@@ -176,14 +208,15 @@ mod tests {
     use std::path::Path;
 
     fn made(rows: &[(f64, f64)]) -> (Vec<f64>, f64, Vec<String>) {
-        let rows: Vec<Row> = rows
-            .iter()
-            .enumerate()
-            .map(|(index, (seconds, value))| Row { line: index as u64 + 2, seconds: Some(*seconds), value: *value })
-            .collect();
         let mut problems = Problems::of(Path::new("a.csv"));
-        let series = series("rate".to_owned(), &rows, None, &mut problems);
+        let series = series("rate".to_owned(), &numbered(rows), None, &mut problems).expect("a series");
         (series.values, series.step_seconds, problems.lines())
+    }
+
+    /// Below a line with names.
+    fn numbered(rows: &[(f64, f64)]) -> Vec<Row> {
+        let row = |(line, (seconds, value)): (u64, &(f64, f64))| Row { line, seconds: Some(*seconds), value: *value };
+        (2..).zip(rows).map(row).collect()
     }
 
     #[test]
@@ -219,5 +252,37 @@ mod tests {
         assert_eq!(made(&[(7.0, 3.0)]).0, [3.0]);
         let (values, _, problems) = made(&[(0.0, 1.0), (1.0, 2.0), (2.0, 2.0), (1e9, 3.0)]);
         assert_eq!((values.len(), problems.len()), (3, 1));
+    }
+
+    #[test]
+    fn a_single_row_ahead_of_its_neighbours_is_passed_over_and_no_other() {
+        const AHEAD: f64 = 4e9;
+        for place in [0, 1, 50, 117] {
+            let mut rows: Vec<(f64, f64)> = (0..120).map(|second| (f64::from(second), 1.0)).collect();
+            rows[place].0 = AHEAD;
+            let (values, step, problems) = made(&rows);
+            assert_eq!((values.len(), step), (if place == 0 { 119 } else { 120 }, 1.0), "{place}: {problems:?}");
+            let line = place + 2;
+            let expected = format!("a.csv:{line}: a later time than in the two rows below; the row is passed over");
+            assert_eq!(problems[0], expected, "{place}");
+        }
+        // A clock that was set back by more than it had run since the row before: what is read again is passed over.
+        let (values, _, problems) = made(&[(0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (0.5, 9.0), (1.5, 9.0), (3.0, 1.0)]);
+        assert_eq!(values, [1.0; 4]);
+        assert_eq!(
+            problems,
+            ["a.csv:5: an earlier time than in a row above; the row is passed over; 2 such lines, also 6"]
+        );
+    }
+
+    #[test]
+    fn far_more_steps_than_rows_are_no_series_and_a_longer_step_is_asked_for() {
+        // One second and 150,000 in turns.
+        let rows: Vec<(f64, f64)> = (0..60).map(|row| (f64::from(row / 2 * 150_001 + row % 2), 1.0)).collect();
+        let made = |step| series("rate".to_owned(), &numbered(&rows), step, &mut Problems::of(Path::new("a.csv")));
+        let error = made(None).expect_err("millions of steps").to_string();
+        let expected = "line 16: up to this row rate would have more than 1000000 steps of 1 s, nearly all";
+        assert!(error.starts_with(expected) && error.ends_with("give a longer step with --step"), "{error}");
+        assert_eq!(made(Some(150_001.0)).expect("a series").values.len(), 30);
     }
 }

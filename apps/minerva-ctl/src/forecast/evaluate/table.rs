@@ -1,5 +1,6 @@
 //! A file of rows and columns: CSV, or Parquet.
 
+use super::times;
 use anyhow::{Context as _, bail};
 use minerva_sim_workload::trace::guarded_parquet;
 use parquet::record::Field;
@@ -14,6 +15,8 @@ use std::path::Path;
 pub(super) enum Cell {
     Empty,
     Number(f64),
+    /// In seconds since 1970: what the file's format says is a time.
+    Time(f64),
     Text(String),
 }
 
@@ -22,6 +25,16 @@ pub(super) enum Cell {
 pub(super) struct Table {
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<(u64, Vec<Cell>)>,
+    /// The line of the names, where it could be a row as well.
+    pub(super) doubtful_names: Option<u64>,
+}
+
+/// Names of columns that hold the time.
+const TIME_NAMES: [&str; 8] = ["time", "timestamp", "date", "datetime", "ts", "t", "seconds", "wall_seconds"];
+
+/// Whether a column of this name holds the time.
+pub(super) fn is_time_name(name: &str) -> bool {
+    TIME_NAMES.contains(&name.to_lowercase().as_str())
 }
 
 impl Cell {
@@ -75,19 +88,40 @@ fn csv(mut input: impl Read, path: &Path) -> anyhow::Result<Table> {
         let line = record.position().map_or(0, csv::Position::line);
         rows.push((line, record.iter().map(|cell| Cell::of(&String::from_utf8_lossy(cell))).collect::<Vec<_>>()));
     }
-    let has_heads = rows.first().is_some_and(|(_, cells)| cells.iter().any(|cell| matches!(cell, Cell::Text(_))));
     let width = rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0);
     let mut columns: Vec<String> = (1..=width).map(|number| format!("column {number}")).collect();
-    if has_heads {
-        for (column, cell) in columns.iter_mut().zip(rows.remove(0).1) {
+    let mut doubtful_names = None;
+    if rows.first().is_some_and(|(_, cells)| can_be_names(cells)) {
+        let (line, cells) = rows.remove(0);
+        doubtful_names = could_be_row(&cells).then_some(line);
+        for (column, cell) in columns.iter_mut().zip(cells) {
             match cell {
                 Cell::Text(text) => *column = text.trim_start_matches('\u{feff}').to_owned(),
-                Cell::Number(number) => *column = number.to_string(),
+                Cell::Number(number) | Cell::Time(number) => *column = number.to_string(),
                 Cell::Empty => {}
             }
         }
     }
-    Ok(Table { columns, rows })
+    Ok(Table { columns, rows, doubtful_names })
+}
+
+/// Whether a first line names the columns: it has texts, and no date is among them.
+fn can_be_names(cells: &[Cell]) -> bool {
+    let is_date = |text: &str| times::date(text).is_some();
+    texts(cells).next().is_some() && !texts(cells).any(is_date)
+}
+
+/// Whether what can be names could be a row as well. Columns may be named by numbers, such as those of processors, but no row has the name
+/// of a column with the time in it.
+fn could_be_row(cells: &[Cell]) -> bool {
+    cells.iter().any(|cell| matches!(cell, Cell::Number(_))) && !texts(cells).any(is_time_name)
+}
+
+fn texts(cells: &[Cell]) -> impl Iterator<Item = &str> {
+    cells.iter().filter_map(|cell| match cell {
+        Cell::Text(text) => Some(text.trim_start_matches('\u{feff}')),
+        _ => None,
+    })
 }
 
 fn parquet(file: File) -> anyhow::Result<Table> {
@@ -103,7 +137,7 @@ fn parquet(file: File) -> anyhow::Result<Table> {
         Ok(rows)
     };
     match catch_unwind(AssertUnwindSafe(read)) {
-        Ok(rows) => Ok(Table { columns, rows: rows? }),
+        Ok(rows) => Ok(Table { columns, rows: rows?, doubtful_names: None }),
         Err(_) => bail!("the decoder failed on a damaged file"),
     }
 }
@@ -113,17 +147,18 @@ fn cell(field: &Field) -> Cell {
         Field::Null => Cell::Empty,
         Field::Byte(number) => Cell::Number(f64::from(*number)),
         Field::Short(number) => Cell::Number(f64::from(*number)),
-        Field::Int(number) | Field::Date(number) => Cell::Number(f64::from(*number)),
+        Field::Int(number) => Cell::Number(f64::from(*number)),
         Field::Long(number) => Cell::Number(*number as f64),
-        // In seconds, so that its size need not be guessed.
-        Field::TimestampMillis(number) => Cell::Number(*number as f64 / 1e3),
-        Field::TimestampMicros(number) => Cell::Number(*number as f64 / 1e6),
+        Field::Date(days) => Cell::Time(f64::from(*days) * 86_400.0),
+        Field::TimestampMillis(number) => Cell::Time(*number as f64 / 1e3),
+        Field::TimestampMicros(number) => Cell::Time(*number as f64 / 1e6),
         Field::UByte(number) => Cell::Number(f64::from(*number)),
         Field::UShort(number) => Cell::Number(f64::from(*number)),
         Field::UInt(number) => Cell::Number(f64::from(*number)),
         Field::ULong(number) => Cell::Number(*number as f64),
         Field::Float(number) => Cell::Number(f64::from(*number)),
         Field::Double(number) => Cell::Number(*number),
+        Field::Float16(_) | Field::Decimal(_) => Cell::of(&field.to_string()),
         other => Cell::Text(other.to_string().trim_matches('"').to_owned()),
     }
 }
