@@ -80,9 +80,12 @@ impl SpillArea {
         self.reserve_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of the longest file that there is room for.
+    /// Bytes of the longest file that there is room for, as far as the disk says. One of which nothing is to stay free, and that names no
+    /// room for others than root, says itself when it is full.
     pub(crate) fn room(&self) -> u64 {
-        let on_disk = left_on_disk(&self.directory, self.reserve_bytes.load(Ordering::Relaxed)).unwrap_or(u64::MAX);
+        let reserve_bytes = self.reserve_bytes.load(Ordering::Relaxed);
+        let on_disk = left_on_disk(&self.directory, reserve_bytes).unwrap_or(u64::MAX);
+        let on_disk = if (reserve_bytes, on_disk) == (0, 0) { u64::MAX } else { on_disk };
         on_disk.min(self.account.bytes_left())
     }
 

@@ -12,6 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Killed processes leave their group within milliseconds unless they wait for a disk.
@@ -48,9 +49,16 @@ fn find_hierarchy() -> Option<Hierarchy> {
 pub struct CgroupParent {
     hierarchy: Hierarchy,
     path: PathBuf,
-    /// The root's groups had no io controller before.
+}
+
+/// The parents of this process.
+struct Living {
+    parents: usize,
+    /// The root's groups had no io controller before the first of them.
     gave_io: bool,
 }
+
+static LIVING: Mutex<Living> = Mutex::new(Living { parents: 0, gave_io: false });
 
 impl CgroupParent {
     /// Makes `PREFIX-PID-N` directly below the root of the hierarchy.
@@ -64,12 +72,17 @@ impl CgroupParent {
         })?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = hierarchy.root.join(format!("{prefix}-{}-{number}", std::process::id()));
+        // None of this process takes the controller from the root while another is being made.
+        let mut living = LIVING.lock().unwrap_or_else(PoisonError::into_inner);
         let gave_io = hierarchy.version == CgroupVersion::V2 && give_io(&hierarchy.root)?;
         fs::create_dir(&path).at("create the cgroup", &path)?;
-        let parent = Self { hierarchy, path, gave_io };
+        (living.parents, living.gave_io) = (living.parents + 1, living.gave_io || gave_io);
+        let parent = Self { hierarchy, path };
         if parent.hierarchy.version == CgroupVersion::V2 {
             let control = parent.path.join("cgroup.subtree_control");
-            fs::write(&control, "+io").at("enable the io controller in", &control)?;
+            let given = fs::write(&control, "+io");
+            drop(living);
+            given.at("enable the io controller in", &control)?;
             // So that a buffered write is charged to its tenant; where it cannot be had all else is as it is.
             let _ = fs::write(&control, "+memory");
         }
@@ -158,8 +171,10 @@ impl Drop for CgroupParent {
     fn drop(&mut self) {
         // A group that cannot be removed now is swept by the next run.
         let _ = remove_tree(&self.path);
-        if self.gave_io {
-            // Refused while others, such as a parent that was made later, need it.
+        let mut living = LIVING.lock().unwrap_or_else(PoisonError::into_inner);
+        living.parents -= 1;
+        if living.parents == 0 && std::mem::take(&mut living.gave_io) {
+            // Refused while another process' groups need it.
             let _ = fs::write(self.hierarchy.root.join("cgroup.subtree_control"), "-io");
         }
     }

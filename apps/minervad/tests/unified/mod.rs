@@ -13,7 +13,7 @@ const SOME: &[&str] = &[
     "a_heavy_tenant_is_held_down_and_sigterm_puts_it_back",
     "caps_are_dealt_and_dealt_again_and_sigterm_lifts_them",
     "the_guard_puts_back_what_a_killed_daemon_held",
-    "a_good_new_file_is_taken_and_a_bad_one_is_not",
+    "reload::a_good_new_file_is_taken_and_a_bad_one_is_not",
     "a_named_tenant_has_its_weight",
     "the_unit_gives_all_the_capabilities_that_are_needed",
     "background::processors::background_work_is_confined_to_some_processors_and_is_free_again_after_its_daemon",

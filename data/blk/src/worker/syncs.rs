@@ -88,14 +88,16 @@ impl Worker {
     pub(super) fn end_sync(&mut self, disk: usize, failure: Option<Failure>, now: Nanos) {
         let Some(syncs) = &mut self.disks[disk].syncs else { return };
         let (missed, sharing) = syncs.end(failure);
-        if failure.is_some() {
-            self.disks[disk].rings.iter_mut().flatten().for_each(|served| served.early = served.ring.available());
-        }
         for number in &sharing {
             match missed {
                 Some(failure) => self.finish(*number, Some(failure), now),
                 None => self.end_part(*number, now),
             }
+        }
+        if failure.is_some() {
+            // What its guest makes available before it sees the failure was sent before it could know.
+            self.notify();
+            self.disks[disk].rings.iter_mut().flatten().for_each(|served| served.early = served.ring.available());
         }
         let next = self.disks[disk].syncs.as_mut().and_then(|syncs| syncs.begin(sharing));
         next.into_iter().for_each(|number| self.give(number));

@@ -26,7 +26,10 @@ pub(super) fn spread(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
 
 /// The line of what was measured in no pair.
 fn not_measured(what: &str) -> Line {
-    let (goal, detail) = ("as asked for".to_owned(), format!("{what}: not measured, as no pair of it was played"));
+    let (goal, detail) = (
+        "as asked for".to_owned(),
+        format!("{what}: not measured: no pair of it was played, or in one of them there was nothing to gain"),
+    );
     Line { id: "worth", value: f64::NAN, unit: "%", goal, met: false, detail }
 }
 

@@ -97,7 +97,10 @@ impl NativeWriter {
         }
         let file = writer.into_inner().map_err(|error| self.failed(error.into()))?;
         file.sync_all().map_err(|error| self.failed(error.into()))?;
-        std::fs::rename(&self.partial, &self.path).map_err(|error| self.failed(error.into()))
+        std::fs::rename(&self.partial, &self.path).map_err(|error| self.failed(error.into()))?;
+        // Whatever has that name from now on is somebody's.
+        self.partial = PathBuf::new();
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), TraceError> {
@@ -128,7 +131,6 @@ fn create_beside(place: &Path) -> io::Result<(PathBuf, File)> {
 
 impl Drop for NativeWriter {
     fn drop(&mut self) {
-        // After a successful finish there is nothing under that name any more.
         let _ = std::fs::remove_file(&self.partial);
     }
 }
