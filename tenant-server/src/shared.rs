@@ -21,7 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 /// Requests that may wait for their answer at once. The loop's queue is longer, so that operators still find a place in it.
 const REQUESTS_WAITING_MAX: usize = 512;
 /// One account's are at most one part in so many: where the store is slow, the requests of a few who change things would take all slots.
-const ACCOUNT_PART: usize = 8;
+const MAKER_PART: usize = 8;
 /// A cgroup is seen within two slices; where slices are long nobody is kept waiting for so long.
 const LISTED_WAIT_MAX: Nanos = Nanos::from_secs(5);
 /// How often one that waits for its cgroup to be seen looks again.
@@ -46,17 +46,17 @@ pub struct Shared {
 #[derive(Debug)]
 pub(crate) struct WaitingSlot {
     _slot: OwnedSemaphorePermit,
-    account: String,
+    maker: String,
     waiting_of: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 impl Drop for WaitingSlot {
     fn drop(&mut self) {
         let mut waiting_of = self.waiting_of.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = waiting_of.get_mut(&self.account) {
+        if let Some(count) = waiting_of.get_mut(&self.maker) {
             *count -= 1;
             if *count == 0 {
-                waiting_of.remove(&self.account);
+                waiting_of.remove(&self.maker);
             }
         }
     }
@@ -187,14 +187,14 @@ impl Shared {
     /// Room among the requests that wait for an answer.
     pub(crate) fn slot(&self, tenant: &ListedTenant) -> Result<WaitingSlot, Denial> {
         let slot = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Denial::busy())?;
-        let account = tenant.account.clone();
+        let maker = tenant.maker.clone();
         let mut waiting_of = self.waiting_of.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = waiting_of.entry(account.clone()).or_default();
-        if *count >= REQUESTS_WAITING_MAX / ACCOUNT_PART {
+        let count = waiting_of.entry(maker.clone()).or_default();
+        if *count >= REQUESTS_WAITING_MAX / MAKER_PART {
             return Err(Denial::too_many_waiting(*count));
         }
         *count += 1;
-        Ok(WaitingSlot { _slot: slot, account, waiting_of: Arc::clone(&self.waiting_of) })
+        Ok(WaitingSlot { _slot: slot, maker, waiting_of: Arc::clone(&self.waiting_of) })
     }
 
     /// Sends what is asked to the loop, which answers by itself.
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn no_account_takes_all_slots_of_requests_that_wait() {
+    fn no_maker_takes_all_slots_of_requests_that_wait() {
         let shared = shared(Nanos::SECOND);
         let listed = |number: u64, name: &str| {
             shared.directory.enter(&tenant(number, name, Role::Participant));

@@ -127,7 +127,7 @@ impl Denial {
         Self { retry_after: Some(BUSY), ..Self::new(Code::ResourceExhausted, "busy", message) }
     }
 
-    /// More of one account than may wait for their answers at a time.
+    /// More of one maker's tenants than may wait for their answers at a time.
     pub(crate) fn too_many_waiting(count: usize) -> Self {
         let message =
             format!("{count} requests wait for their answers, which is the limit. Ask again when some are answered.");

@@ -237,9 +237,9 @@ impl Ledger {
             if let Some((id, _)) = knob.request.take_if(|(_, asked)| *asked != Asked::Undo) {
                 self.requests.remove(&id);
             }
-            // BFQ's switches are there only with BFQ: once the elevator is read, what the disk is to have is wished for again.
-            let elevator = KnobKey { file: KnobFile::Elevator, ..*key };
-            if !key.is_of_disk() || *key == elevator || !self.held.contains(&elevator) {
+            // BFQ's switches are there only with BFQ: once the elevator is read, they are wished for again.
+            let is_bfqs = matches!(key.file, KnobFile::BfqStrictGuarantees | KnobFile::BfqLowLatency);
+            if !is_bfqs || !self.held.contains(&KnobKey { file: KnobFile::Elevator, ..*key }) {
                 self.advance(*key);
             }
         }

@@ -204,7 +204,7 @@ impl Actuator {
     /// A tenant appeared, or its rule changed. One that a rule newly excludes gets its knobs put back.
     pub fn tenant_seen(&mut self, tenant: &Tenant) {
         if let Some(known) = self.tenants.get_mut(&tenant.id) {
-            let maker = self.groups.find(tenant.maker()).filter(|maker| *maker != known.group);
+            let maker = maker_of(tenant, known.group, &self.groups, &self.config);
             let is_same = known.maker == maker && known.excluded == tenant.excluded;
             known.maker = maker;
             if std::mem::replace(&mut known.excluded, tenant.excluded) != tenant.excluded {
@@ -237,7 +237,7 @@ impl Actuator {
             self.ledger.own(Holder::Group(number), Owner { target, manager });
             next = above.parent;
         }
-        let maker = self.groups.find(tenant.maker()).filter(|maker| *maker != group);
+        let maker = maker_of(tenant, group, &self.groups, &self.config);
         self.tenants.insert(tenant.id, Known { group, excluded: tenant.excluded, maker });
     }
 
@@ -386,6 +386,11 @@ impl Actuator {
         self.ledger.release_on(Holder::Group(known.group), device);
         disk.set(&self.groups, known.group, Own { tenant, share, active: pair.active, maker: known.maker });
     }
+}
+
+/// The group above a tenant's `own` in which its maker makes groups, if what stands there is one claim.
+fn maker_of(tenant: &Tenant, own: GroupNumber, groups: &Groups, config: &EngineConfig) -> Option<GroupNumber> {
+    groups.find(tenant.maker()).filter(|maker| *maker != own && config.actuation.makers_are_one_claim)
 }
 
 fn is_steered(tenants: &BTreeMap<TenantId, Known>, tenant: TenantId) -> bool {

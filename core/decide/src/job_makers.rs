@@ -4,7 +4,8 @@
 //!   may have been made in advance, each for one lie. Jobs beside it that are honest are sorted by what else is known of them meanwhile.
 //! - *What was moved as jobs that are over* counts for a group when it declares its first job, as if it went on where one before it left
 //!   off: the one that had moved most. It is not the sum of all, and counts for no group that has declared already: jobs of unknown size
-//!   that run beside each other do not lengthen each other, however many they are.
+//!   that run beside each other do not lengthen each other, however many they are. It counts half as much after each quarter of an hour, so
+//!   that jobs of one after the other, each in a group of its own, do not add up for days.
 //!
 //! Both end by themselves, as the maker's groups may be there for months. Of a tenant whose group is its maker's only one its own record
 //! is enough ([`crate::jobs::Named`]).
@@ -13,6 +14,8 @@ use minerva_model::{Nanos, Tenant, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// What was moved counts half as much after it.
+const HALF_LIFE: Nanos = Nanos::from_secs(900);
 /// For so long after the last of it.
 const REMEMBERED: Nanos = Nanos::from_secs(3_600);
 /// Of more makers those are forgotten of whom it would end first.
@@ -29,14 +32,19 @@ pub(crate) struct Makers {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Maker {
     overrun_until: Nanos,
-    /// The most that a tenant of it had moved as jobs that are over.
+    /// The most that a tenant of it had moved as jobs that are over, when the last of them ended.
     past_bytes: u64,
-    past_until: Nanos,
+    past_at: Option<Nanos>,
 }
 
 impl Maker {
     fn until(&self) -> Nanos {
-        self.overrun_until.max(self.past_until)
+        self.overrun_until.max(self.past_at.map_or(Nanos::ZERO, |at| at + REMEMBERED))
+    }
+
+    fn past(&self, now: Nanos) -> u64 {
+        let Some(age) = self.past_at.map(|at| now.since(at)).filter(|age| *age < REMEMBERED) else { return 0 };
+        self.past_bytes >> (age.0 / HALF_LIFE.0)
     }
 }
 
@@ -74,15 +82,15 @@ impl Makers {
     pub(crate) fn ended(&mut self, tenant: TenantId, bytes: u64) {
         let now = self.now;
         self.note(tenant, |maker| {
-            if bytes >= maker.past_bytes || maker.past_until <= now {
-                (maker.past_bytes, maker.past_until) = (bytes, now + REMEMBERED);
+            if bytes >= maker.past(now) {
+                (maker.past_bytes, maker.past_at) = (bytes, Some(now));
             }
         });
     }
 
     /// Where a tenant goes on that declares its first job.
     pub(crate) fn past(&self, tenant: TenantId) -> u64 {
-        self.maker(tenant).filter(|maker| maker.past_until > self.now).map_or(0, |maker| maker.past_bytes)
+        self.maker(tenant).map_or(0, |maker| maker.past(self.now))
     }
 
     fn maker(&self, tenant: TenantId) -> Option<&Maker> {
@@ -127,7 +135,7 @@ mod tests {
             makers.advance(Nanos::from_secs(number));
             makers.tenant_seen(&tenant(number, &format!("user-{number}")));
             makers.overrun(TenantId(number));
-            makers.ended(TenantId(number), 7);
+            makers.ended(TenantId(number), 64);
             makers.tenant_gone(TenantId(number));
         }
         assert!(makers.of.is_empty() && makers.remembered.len() == MAKERS_MAX);
@@ -135,10 +143,24 @@ mod tests {
             makers.tenant_seen(&tenant(5_000, &format!("user-{maker}")));
             (makers.is_overrun(TenantId(5_000)), makers.past(TenantId(5_000)))
         };
-        assert_eq!([0, 1, 1_000].map(|maker| known(&mut makers, maker)), [(false, 0), (true, 7), (true, 7)]);
+        assert_eq!([0, 1, 1_000].map(|maker| known(&mut makers, maker)), [(false, 0), (true, 32), (true, 64)]);
         makers.advance(Nanos::from_secs(3_601));
-        assert_eq!([1, 2].map(|maker| known(&mut makers, maker)), [(false, 0), (true, 7)]);
+        assert_eq!([1, 2].map(|maker| known(&mut makers, maker)), [(false, 0), (true, 8)]);
         makers.advance(Nanos::from_secs(4_600));
         assert!(makers.remembered.is_empty());
+    }
+
+    #[test]
+    fn jobs_of_one_after_the_other_in_groups_of_their_own_do_not_add_up() {
+        let mut makers = Makers::default();
+        let mut past = 0;
+        for number in 0..100 {
+            makers.advance(Nanos::from_secs(number * 1_800));
+            makers.tenant_seen(&tenant(number, "user"));
+            past = makers.past(TenantId(number));
+            makers.ended(TenantId(number), past + 3_000);
+            makers.tenant_gone(TenantId(number));
+        }
+        assert_eq!(past, 999, "of 3,000 each half an hour");
     }
 }

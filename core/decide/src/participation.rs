@@ -112,10 +112,12 @@ impl Participation {
 
     /// A tenant appeared, or its rule changed.
     pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
+        let is_made = tenant.origin.is_login_users || tenant.origin.delegated_from.is_some();
+        let maker = Some(tenant.maker()).filter(|_| is_made);
         let member = Member {
             account: tenant.history_key(),
             has_group: tenant.group.is_some(),
-            maker: Some(tenant.maker()).filter(|maker| *maker != tenant.cgroup.path).map(str::to_owned),
+            maker: maker.filter(|maker| *maker != tenant.cgroup.path).map(str::to_owned),
             declaration_key: tenant.declaration_key(),
             excluded: tenant.excluded,
             terms: tenant.terms,

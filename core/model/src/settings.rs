@@ -200,6 +200,9 @@ pub struct ActuationSettings {
     /// That caps are lifted is told as well when one is refused later, and that they are back wherever it was told that they are lifted.
     #[serde(default)]
     pub lifting_is_told: bool,
+    /// All groups that one user makes have as much of a disk as one tenant of their largest share.
+    #[serde(default)]
+    pub makers_are_one_claim: bool,
 }
 
 impl Default for ActuationSettings {
@@ -215,6 +218,7 @@ impl Default for ActuationSettings {
             caps_make_room: true,
             caps_only_if_short: true,
             lifting_is_told: true,
+            makers_are_one_claim: true,
         }
     }
 }

@@ -35,14 +35,14 @@ impl CgroupRef {
         format!("cgroup:{}#{}", self.path, self.inode)
     }
 
-    /// The key of the history that this directory's tenants share: that of the operator's `group` if there is one, else the login user's
-    /// whose it is, however often that user logs in, else its own.
+    /// The key of the history that this directory's tenants share: that of the operator's `group` if there is one, else its own.
     pub fn history_key(&self, group: Option<&str>) -> String {
-        match (group, user_slice(&self.path)) {
-            (Some(group), _) => format!("group:{group}"),
-            (None, Some(slice)) => Self { path: slice.to_owned(), inode: 0 }.key(),
-            (None, None) => self.key(),
-        }
+        group.map_or_else(|| self.key(), |group| format!("group:{group}"))
+    }
+
+    /// The slice of the login user whose it is, of whichever incarnation: all that the user has, however often it logs in.
+    pub fn login_user(&self) -> Option<Self> {
+        user_slice(&self.path).map(|slice| Self { path: slice.to_owned(), inode: 0 })
     }
 }
 
@@ -137,6 +137,9 @@ pub struct Origin {
     /// owner's making, as many as it likes, and so share one account.
     #[serde(default)]
     pub delegated_from: Option<CgroupRef>,
+    /// All that its login user has shares one account. Recordings of earlier versions do not say so, and of them each session has one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_login_users: bool,
     /// What its process calls itself, such as `qemu-4242`. For display only: whoever starts a process chooses it.
     #[serde(default)]
     pub guest_name: Option<String>,
@@ -221,6 +224,10 @@ impl Tenant {
     /// that was delegated to whoever made this one, else this incarnation of the cgroup. So nobody gets an account, or a clean history, by
     /// making a cgroup or by logging in again. The caller's store adds the boot to it, as an inode number is unique only within one.
     pub fn history_key(&self) -> String {
+        let user = self.cgroup.login_user().filter(|_| self.origin.is_login_users && self.group.is_none());
+        if let Some(user) = user {
+            return user.key();
+        }
         self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).history_key(self.group.as_deref())
     }
 
@@ -233,7 +240,8 @@ impl Tenant {
     /// The group of whoever runs what is in it: the login user's, what was delegated, or its own. As [`Self::owner`], but whatever group the
     /// operator counts it to: others of that group answer for nothing that its processes do.
     pub fn maker(&self) -> &str {
-        of_user(&self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).path)
+        let path = &self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).path;
+        user_slice(path).unwrap_or(path)
     }
 
     /// What it is by its group alone, which whoever starts a process does not choose.
@@ -247,12 +255,7 @@ impl Tenant {
     }
 }
 
-/// The part of a path that is a user's slice (systemd.special(7)), or else all of it.
-fn of_user(path: &str) -> &str {
-    user_slice(path).unwrap_or(path)
-}
-
-/// The part of a path that is a user's slice, which holds all login sessions of that user, at once and one after the other.
+/// The part of a path that is a user's slice (systemd.special(7)), which holds all login sessions of that user, at once and one after the other.
 fn user_slice(path: &str) -> Option<&str> {
     let slice = path.strip_prefix("user.slice/")?.split('/').next()?;
     let uid = slice.strip_prefix("user-")?.strip_suffix(".slice")?;
@@ -332,6 +335,8 @@ mod tests {
             tenant(&format!("{user}/session-14.scope"), None),
             tenant(&format!("{manager}/a"), Some(&manager)),
         ];
+        assert_eq!(own[0].history_key(), format!("cgroup:{user}/session-3.scope#{}", own[0].cgroup.inode), "as it was");
+        let own = own.map(|tenant| Tenant { origin: Origin { is_login_users: true, ..tenant.origin }, ..tenant });
         assert_eq!(own.each_ref().map(Tenant::history_key), [(); 3].map(|()| format!("cgroup:{user}#0")));
         assert_eq!(own.map(|tenant| tenant.owner()), [(); 3].map(|()| format!("cgroup:{user}")));
         for path in ["user.slice/user-.slice/a", "user.slice/user-x.slice/a", "a/user-1000.slice/b", "user.slice"] {

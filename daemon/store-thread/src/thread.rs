@@ -310,11 +310,14 @@ impl Keeper {
         }
     }
 
-    /// Says what happened to the store; of a loss the loop does, to the log too.
+    /// Says what happened to the store.
     fn tell(&self, note: StoreNote) {
         match note {
-            // The loop may have ended.
-            StoreNote::MovedAside { .. } => drop(self.losses.send(note)),
+            StoreNote::MovedAside { .. } => {
+                // The loop says so too, and may have ended, or may never begin.
+                tracing::warn!("{note}");
+                let _ = self.losses.send(note);
+            }
             StoreNote::Unchecked => tracing::info!("{note}"),
             StoreNote::Migrated { .. } => tracing::warn!("{note}"),
         }

@@ -59,7 +59,8 @@ pub(crate) fn subtrees(
             None => {
                 let below = format!("{path}/{UNSEEN}");
                 let ruling = rules.judge(&below, &classify(&below, named_parent), Some(path));
-                let history_key = group.history_key(ruling.group.as_deref());
+                let account = group.login_user().unwrap_or_else(|| group.clone());
+                let history_key = account.history_key(ruling.group.as_deref());
                 Subtree { group: group.clone(), history_key, weight_percent: ruling.weight_percent, own }
             }
         };

@@ -219,7 +219,8 @@ impl Tenants {
             self.rules.judge(path, &node.class, delegated);
         let cgroup = CgroupRef { path: path.to_owned(), inode: node.facts.inode };
         let group_kind = (kind != node.class.kind).then_some(node.class.kind);
-        let origin = Origin { delegated_from, guest_name, group_kind };
+        let is_login_users = cgroup.login_user().is_some();
+        let origin = Origin { delegated_from, is_login_users, guest_name, group_kind };
         Tenant { id, name, kind, cgroup, group, weight_percent, excluded, job, terms, origin }
     }
 
