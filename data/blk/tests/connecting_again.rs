@@ -114,7 +114,9 @@ fn hang_up(bench: &Bench, client: &mut Client) {
     // SAFETY: the connection is open as long as `client` is.
     let connection = unsafe { BorrowedFd::borrow_raw(connection) };
     rustix::net::shutdown(connection, rustix::net::Shutdown::Both).unwrap();
+    let begun = std::time::Instant::now();
     while bench.server.as_ref().unwrap().front_end("disk0").is_some() {
+        assert!(begun.elapsed() < PATIENCE, "the server notices no end");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

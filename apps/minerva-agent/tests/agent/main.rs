@@ -72,6 +72,7 @@ async fn no_user_takes_all_connections() {
     // The agent sees their end in its own time.
     until("there is room for all again", || {
         let again: Vec<_> = (0..24).map(|_| UnixStream::connect(bed.socket()).expect("connected")).collect();
+        // What is closed is closed after it was accepted.
         std::thread::sleep(Duration::from_millis(20));
         !again.iter().any(is_closed)
     });
