@@ -9,8 +9,12 @@ pub fn blkio(text: &[u8]) {
 
 /// `/proc/<pid>/cgroup` and `cgroup.procs`.
 pub fn cgroup(text: &[u8]) {
-    parse::parse_cgroup_membership(text);
-    parse::parse_pids(text);
+    let groups = parse::parse_cgroup_membership(text);
+    assert!(groups.rows.len() + groups.malformed.count as usize <= text.len());
+    assert!(groups.rows.iter().all(|group| group.path.starts_with('/') && !group.path.contains('\n')));
+    let pids = parse::parse_pids(text);
+    assert!(pids.rows.len() + pids.malformed.count as usize <= text.len());
+    assert!(!pids.rows.contains(&0), "0 is no process: the kernel says it of one that is elsewhere");
 }
 
 /// `queue/scheduler` and `io.cost.qos`.
@@ -40,18 +44,29 @@ pub fn mountinfo(text: &[u8]) {
 
 /// `/proc/<pid>/net/dev`.
 pub fn network(text: &[u8]) {
-    parse::parse_network_bytes(text);
+    let (bytes, malformed) = parse::parse_network_bytes(text);
+    assert!(malformed.count as usize <= text.len());
+    assert!(bytes == 0 || text.contains(&b':'), "{bytes} bytes without an interface");
 }
 
 /// Pressure files.
 pub fn pressure(text: &[u8]) {
-    parse::parse_pressure(text);
+    let (pressure, malformed) = parse::parse_pressure(text);
+    assert!(malformed.count as usize <= text.len());
+    assert!(pressure.is_none() || text.windows(4).any(|word| word == b"some"), "{pressure:?}");
 }
 
 /// `/proc/<pid>/stat`, `/proc/<pid>/io` and a QEMU command line.
 pub fn process(text: &[u8]) {
-    parse::parse_process_stat(text);
-    parse::parse_process_io(text);
-    parse::parse_guest_cids(text);
-    parse::parse_file_of_serial(text, "root");
+    if let Some(stat) = parse::parse_process_stat(text) {
+        // A byte that is no text becomes a character of three.
+        assert!(stat.name.len() <= 3 * text.len());
+    }
+    if parse::parse_process_io(text).is_some() {
+        assert!(text.windows(10).any(|word| word == b"read_bytes"));
+    }
+    assert!(parse::parse_guest_cids(text).len() <= text.len());
+    if let Some(file) = parse::parse_file_of_serial(text, "root") {
+        assert!(file.as_os_str().len() <= text.len(), "{}", file.display());
+    }
 }

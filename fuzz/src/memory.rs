@@ -15,12 +15,14 @@ pub(crate) fn held() -> isize {
     NOW.get()
 }
 
-/// Calls it, and says how much more was held at most meanwhile than before.
+/// Calls it, and says how much more was held at most meanwhile than before. Calls may be within one another.
 pub(crate) fn most_held_in(work: impl FnOnce()) -> isize {
-    let before = held();
+    let (before, most_before) = (held(), MOST.get());
     MOST.set(before);
     work();
-    MOST.get() - before
+    let most = MOST.get();
+    MOST.set(most.max(most_before));
+    most - before
 }
 
 fn count(bytes: isize) {

@@ -2,7 +2,7 @@
 //! transaction, so that the ledger does not grow without bound and every balance stays the sum of what is there.
 //!
 //! Carried forward is what was entered first, up to the first row that is younger than the age or gave credits that have not
-//! expired. Of such a beginning no account's sum is below zero, and of what it holds nothing can be spent any more. The keys of
+//! expired; a clock that was ahead for a while does not make its rows younger. Of such a beginning no account's sum is below zero, and of what it holds nothing can be spent any more. The keys of
 //! purchases go with their rows: a key is known for as long as the age says.
 //!
 //! A sum is kept for as long as it says anything: of a cgroup, whose account no other boot has, until the last of its rows is carried
@@ -79,21 +79,42 @@ fn add_up(connection: &Connection, end: i64) -> rusqlite::Result<Vec<String>> {
 
 /// The first row that stays; nothing when all do. Stamps are the wall clock's, and that may leap: as with the audit, nothing is too
 /// old while no row is young, or while the first young one and the one before it lie further apart than any row may be old.
+///
+/// A row stamped after `now` was entered by a clock that was ahead, and says nothing of the time. It goes with the row that was
+/// entered after it, once that is old.
 fn first_kept(connection: &Connection, now: i64, oldest: i64) -> rusqlite::Result<Option<i64>> {
     let mut select = connection.prepare_cached(
-        "SELECT id, at_unix_ms FROM ledger WHERE at_unix_ms >= ?1
-             OR kind IN ('earned', 'given') AND coalesce(expires_at_unix_ms, ?3) > ?2
+        "SELECT id, at_unix_ms FROM ledger WHERE at_unix_ms <= ?2
+             AND (at_unix_ms >= ?1 OR kind IN ('earned', 'given') AND coalesce(expires_at_unix_ms, ?3) > ?2)
          ORDER BY id LIMIT 1",
     )?;
     let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let first: Option<(i64, i64)> = select.query_row([oldest, now, i64::MAX], row).optional()?;
     let Some((first, at)) = first else { return Ok(None) };
-    let mut before =
-        connection.prepare_cached("SELECT at_unix_ms FROM ledger WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
-    let before: Option<i64> = before.query_row([first], |row| row.get(0)).optional()?;
-    if before.is_none_or(|before| at.abs_diff(before) > now.abs_diff(oldest)) {
+    let mut before = connection.prepare_cached(
+        "SELECT id, at_unix_ms FROM ledger WHERE id < ?1 AND at_unix_ms <= ?2 ORDER BY id DESC LIMIT 1",
+    )?;
+    let before: Option<(i64, i64)> = before.query_row([first, now], row).optional()?;
+    let Some((before, _)) = before.filter(|(_, before)| at.abs_diff(*before) <= now.abs_diff(oldest)) else {
         return Ok(None);
-    }
+    };
     let least: i64 = connection.query_row("SELECT min(id) FROM ledger", [], |row| row.get(0))?;
-    Ok(Some(first.min(least.saturating_add(ROWS_MAX))))
+    let end = before.saturating_add(1).min(least.saturating_add(ROWS_MAX));
+    Ok(Some(first_unexpired_ahead(connection, now, end)?.unwrap_or(end)))
+}
+
+/// The first row before `end` that is stamped after `now` and may have given credits that have not expired. They were given no later
+/// than the next row was entered that has a stamp of the past.
+fn first_unexpired_ahead(connection: &Connection, now: i64, end: i64) -> rusqlite::Result<Option<i64>> {
+    let mut select = connection.prepare_cached(
+        "SELECT min(id) FROM (
+             SELECT id, at_unix_ms, kind, expires_at_unix_ms,
+                 min(CASE WHEN at_unix_ms <= ?2 THEN at_unix_ms END) OVER (ORDER BY id DESC) AS next_at
+             FROM ledger WHERE id < ?1
+         ) WHERE at_unix_ms > ?2 AND kind IN ('earned', 'given')
+             AND coalesce(expires_at_unix_ms, ?3) - at_unix_ms + coalesce(
+                 next_at, (SELECT at_unix_ms FROM ledger WHERE id >= ?1 AND at_unix_ms <= ?2 ORDER BY id LIMIT 1)
+             ) > ?2",
+    )?;
+    select.query_row([end, now, i64::MAX], |row| row.get(0))
 }

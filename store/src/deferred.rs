@@ -5,7 +5,7 @@
 
 use crate::error::StoreErrorKind;
 use crate::schema::Schema;
-use crate::{StoreError, StoreNote, open};
+use crate::{Damage, StoreError, StoreNote, open};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -135,7 +135,12 @@ pub struct RedoLog {
 }
 
 impl RedoLog {
-    /// Opens the file, or makes it. A damaged one is moved aside, and the notes tell.
+    /// What is wrong with the file, read to its end; nothing is moved.
+    pub fn check(path: &Path) -> Result<Option<Damage>, StoreError> {
+        open::check(path)
+    }
+
+    /// Opens the file, or makes it. It is read to its end; a damaged one is moved aside, and the notes tell.
     pub fn open(path: &Path) -> Result<(Self, Vec<StoreNote>), StoreError> {
         let mut notes = Vec::new();
         let connection = open::open(path, SCHEMA, &mut notes)?;

@@ -53,27 +53,26 @@ struct PhasesOfProfile {
 }
 
 impl Store {
-    /// Keeps a run; of those of its name the oldest beyond a bound go. Beyond one of all, the oldest goes: of the owner that has most where that is
+    /// Keeps a run in one transaction, durable on return; of those of its name the oldest beyond a bound go. Beyond one of all, the oldest goes: of the owner that has most where that is
     /// much, as who calls each run another name pushes out his own, else of all. The owner is in the column `tenant`, which has the name of
     /// the tenant in rows of earlier versions.
     pub fn keep_job_run(&self, row: &JobRunRow) -> Result<(), StoreError> {
         let text = serde_json::to_string(row).map_err(|error| self.unreadable("write to", error))?;
         let bytes = row.profile.read_bytes.saturating_add(row.profile.write_bytes);
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        let keep = || {
+        self.transact(|connection| {
             let insert = "INSERT INTO job_run (name, bytes, run, tenant) VALUES (?1, ?2, ?3, ?4)";
-            self.connection.execute(insert, rusqlite::params![row.name, bytes, text, row.owner])?;
+            connection.execute(insert, rusqlite::params![row.name, bytes, text, row.owner])?;
             let of_name = "DELETE FROM job_run WHERE name = ?1 AND id NOT IN
                 (SELECT id FROM job_run WHERE name = ?1 ORDER BY id DESC LIMIT ?2)";
-            self.connection.execute(of_name, rusqlite::params![row.name, RUNS_OF_NAME_MAX])?;
+            connection.execute(of_name, rusqlite::params![row.name, RUNS_OF_NAME_MAX])?;
             let of_all = "DELETE FROM job_run WHERE id = coalesce(
                     (SELECT min(id) FROM job_run WHERE tenant <> '' GROUP BY tenant HAVING count(*) > ?2
                      ORDER BY count(*) DESC, min(id) LIMIT 1),
                     (SELECT min(id) FROM job_run))
                 AND (SELECT count(*) FROM job_run) > ?1";
-            self.connection.execute(of_all, [RUNS_MAX, RUNS_OF_OWNER_MAX])
-        };
-        keep().map(drop).map_err(|error| self.failed("write to", error))
+            connection.execute(of_all, [RUNS_MAX, RUNS_OF_OWNER_MAX]).map(drop)
+        })
     }
 
     /// The runs of a name that are kept, oldest first.

@@ -56,6 +56,15 @@ pub struct LedgerRow {
 const KINDS: [EntryKind; 5] =
     [EntryKind::Earned, EntryKind::Given, EntryKind::Spent, EntryKind::Expired, EntryKind::Taken];
 
+/// By the index of rows that have a request: of an account's rows most were earned, and have none. SQLite by itself takes the other
+/// index, which has the order, and reads all of them.
+const PURCHASES: &str = "SELECT request, slices, device, micro_credits FROM ledger INDEXED BY ledger_by_request
+     WHERE account = ?1 AND boot = ?2 AND request IS NOT NULL AND kind = 'spent' AND tenant IN (?3, '')
+     ORDER BY id DESC LIMIT ?4";
+const PURCHASES_OF_KEY: &str = "SELECT request, slices, device, micro_credits FROM ledger INDEXED BY ledger_by_request
+     WHERE account = ?1 AND boot = ?2 AND request = ?5 AND kind = 'spent' AND tenant IN (?3, '')
+     ORDER BY id DESC LIMIT ?4";
+
 impl Store {
     /// Enters what happened to credits, in the order given and in one transaction: durable on return, all of it or nothing.
     pub fn post(&mut self, postings: &[Posting]) -> Result<Vec<Posted>, StoreError> {
@@ -172,13 +181,14 @@ impl Store {
         count_max: u32,
     ) -> Result<Vec<Purchase>, StoreError> {
         let read = || {
-            let mut select = self.connection.prepare_cached(
-                "SELECT request, slices, device, micro_credits FROM ledger
-                 WHERE account = ?1 AND boot = ?2 AND request IS NOT NULL AND kind = 'spent' AND tenant IN (?3, '')
-                 AND (?4 IS NULL OR request = ?4) ORDER BY id DESC LIMIT ?5",
-            )?;
-            let request = request.map(|id| id.0.as_str());
-            let rows = select.query_map(params![account, self.scope(account), tenant, request, count_max], purchase)?;
+            let scope = self.scope(account);
+            let Some(request) = request else {
+                let mut select = self.connection.prepare_cached(PURCHASES)?;
+                let rows = select.query_map(params![account, scope, tenant, count_max], purchase)?;
+                return rows.collect::<rusqlite::Result<Vec<_>>>();
+            };
+            let mut select = self.connection.prepare_cached(PURCHASES_OF_KEY)?;
+            let rows = select.query_map(params![account, scope, tenant, count_max, request.0], purchase)?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
         read().map_err(|error| self.failed("read from", error))
@@ -263,4 +273,42 @@ fn ledger_row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
         expires_at_unix_ms: row.get(4)?,
         account: row.get(5)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PURCHASES, PURCHASES_OF_KEY, Posting};
+    use crate::Store;
+    use minerva_model::{Boost, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId};
+    use rusqlite::StatementStatus;
+
+    const ACCOUNT: &str = "group:g";
+
+    fn entry(kind: EntryKind, request: Option<RequestId>) -> LedgerEntry {
+        let expires_in = kind.adds().then_some(Nanos::from_secs(3600));
+        let amount = MicroCredits::credits(1);
+        LedgerEntry { number: EntryNumber(0), account: ACCOUNT.to_owned(), kind, amount, expires_in, request }
+    }
+
+    #[test]
+    fn what_a_tenant_bought_is_found_without_reading_what_its_account_earned() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let open = Store::open(&directory.path().join("db"), "boot", Box::new(|| 0));
+        let mut store = open.expect("opens").0;
+        let request = RequestId("k".to_owned());
+        let boost = Boost { request: request.clone(), device: None, slices_left: 3 };
+        let bought = Posting {
+            entry: entry(EntryKind::Spent, Some(request.clone())),
+            boost: Some(("cgroup:a#1".to_owned(), boost)),
+        };
+        let earned = (0..10_000).map(|_| Posting::from(entry(EntryKind::Earned, None)));
+        store.post(&earned.chain([bought]).collect::<Vec<_>>()).expect("written");
+        let all = store.purchases(ACCOUNT, "cgroup:a#1", 9).expect("read");
+        let one = store.purchase(ACCOUNT, "cgroup:a#1", &request).expect("read");
+        assert_eq!((all.len(), all.first()), (1, one.as_ref()));
+        for sql in [PURCHASES, PURCHASES_OF_KEY] {
+            let steps = store.connection.prepare_cached(sql).expect("cached").get_status(StatementStatus::VmStep);
+            assert!((1..200).contains(&steps), "{steps} steps: {sql}");
+        }
+    }
 }

@@ -175,7 +175,7 @@ impl Store {
     pub fn forget<'a>(&mut self, keys: impl Iterator<Item = &'a str>) -> Result<(), StoreError> {
         self.transact(|connection| {
             for key in keys {
-                for table in ["history", "declaration"] {
+                for table in ["history", "declaration", "claim"] {
                     let sql = format!("DELETE FROM {table} WHERE key = ?1 AND boot = ?2");
                     connection.prepare_cached(&sql)?.execute([key, self.scope(key)])?;
                 }

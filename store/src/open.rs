@@ -66,45 +66,51 @@ impl fmt::Display for StoreNote {
 pub(crate) fn open(path: &Path, schema: Schema, notes: &mut Vec<StoreNote>) -> Result<Connection, StoreError> {
     // What cannot be looked at, the connection says better.
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let is_checked = bytes <= CHECKED_BYTES_MAX;
-    let connected = if is_checked { connect_checked(path) } else { connect(path) };
-    let mut connection = match connected {
-        Ok(connection) => {
+    let is_checked = schema.is_always_checked || bytes <= CHECKED_BYTES_MAX;
+    let (connection, migrated) = match open_as_it_is(path, schema, is_checked) {
+        Ok(opened) => {
             notes.extend((!is_checked).then_some(StoreNote::Unchecked));
-            connection
+            opened
         }
+        // Also where only a migration came upon it.
         Err(Refused::Damaged(damage)) => {
             notes.push(note_aside(path, Damage(damage), schema.loss)?);
-            connect_checked(path).map_err(|refused| refused.into_error(path))?
+            open_as_it_is(path, schema, true).map_err(|refused| refused.into_error(path))?
         }
         Err(refused) => return Err(refused.into_error(path)),
     };
-    let sqlite = |error: rusqlite::Error| failed(path, StoreErrorKind::of(&error), Some(Box::new(error)));
-    let identity = schema::identity(&connection).map_err(sqlite)?;
+    notes.extend(migrated);
+    Ok(connection)
+}
+
+/// Opens or makes the file, whatever is in it; whether its tables were brought to a newer version.
+fn open_as_it_is(path: &Path, schema: Schema, is_checked: bool) -> Result<(Connection, Option<StoreNote>), Refused> {
+    let mut connection = if is_checked { connect_checked(path) } else { connect(path) }?;
+    let identity = schema::identity(&connection)?;
     if !schema.is_of(&identity) {
-        let kind = StoreErrorKind::NotOurs { application_id: identity.application_id };
-        return Err(failed(path, kind, None));
+        return Err(Refused::Unfit(StoreErrorKind::NotOurs { application_id: identity.application_id }));
     }
     if identity.version > schema.version() {
         let kind = StoreErrorKind::NewerSchema { found: identity.version, known: schema.version() };
-        return Err(failed(path, kind, None));
+        return Err(Refused::Unfit(kind));
     }
     // Only now, when the file is known to be ours, is anything in it changed.
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
-    connection.pragma_update(None, "synchronous", "FULL").map_err(sqlite)?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES_MAX).map_err(sqlite)?;
-    if identity.version < schema.version() {
-        schema.migrate(&mut connection, identity.version).map_err(sqlite)?;
-        if !identity.is_empty {
-            notes.push(StoreNote::Migrated { from: identity.version, to: schema.version() });
-        }
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES_MAX)?;
+    if identity.version == schema.version() {
+        return Ok((connection, None));
     }
-    Ok(connection)
+    schema.migrate(&mut connection, identity.version)?;
+    let note = StoreNote::Migrated { from: identity.version, to: schema.version() };
+    Ok((connection, (!identity.is_empty).then_some(note)))
 }
 
 /// Why a file could not be opened as it is.
 enum Refused {
     Damaged(String),
+    /// It is not for this program.
+    Unfit(StoreErrorKind),
     Failed(rusqlite::Error),
 }
 
@@ -112,6 +118,7 @@ impl Refused {
     fn into_error(self, path: &Path) -> StoreError {
         match self {
             Self::Damaged(damage) => failed(path, StoreErrorKind::Damaged, Some(damage.into())),
+            Self::Unfit(kind) => failed(path, kind, None),
             Self::Failed(error) => failed(path, StoreErrorKind::of(&error), Some(Box::new(error))),
         }
     }

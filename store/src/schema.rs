@@ -184,6 +184,8 @@ const MIGRATIONS: [&str; 11] = [
 pub(crate) struct Schema {
     application_id: i64,
     steps: &'static [&'static str],
+    /// It is read through at every opening, however large: nobody does it later.
+    pub(crate) is_always_checked: bool,
     /// What is lost where a damaged file is replaced, for people.
     pub(crate) loss: &'static str,
 }
@@ -192,13 +194,14 @@ pub(crate) struct Schema {
 pub(crate) const STORE: Schema = Schema {
     application_id: APPLICATION_ID,
     steps: &MIGRATIONS,
+    is_always_checked: false,
     loss: "histories, credits, levels, background work and runs of jobs are lost",
 };
 
 impl Schema {
-    /// A database of this number and these steps, the loss of which means `loss`.
+    /// A database of this number and these steps, the loss of which means `loss`. It is read through at every opening.
     pub(crate) const fn new(application_id: i64, steps: &'static [&'static str], loss: &'static str) -> Self {
-        Self { application_id, steps, loss }
+        Self { application_id, steps, is_always_checked: true, loss }
     }
 
     /// Whether a file is one of these.

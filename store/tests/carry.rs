@@ -204,3 +204,36 @@ fn an_account_that_is_below_zero_is_told_and_keeps_nobodys_entries_from_being_ca
     let carried = store.carry_forward(KEPT).expect("carried");
     assert_eq!((carried.rows, carried.overdrawn), (1, Vec::new()), "said once");
 }
+
+#[test]
+fn rows_of_a_clock_that_was_ahead_are_carried_forward_and_not_before_their_credits_expire() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let mut store = open(&path, &clock);
+    let ten_years = 10 * 365 * 86_400_000;
+    let two_hours = |account| {
+        let of_two_hours = LedgerEntry {
+            expires_in: Some(Nanos::from_secs(7_200)),
+            ..entry(account, EntryKind::Earned, 5, None).entry
+        };
+        Posting::from(of_two_hours)
+    };
+    clock.fetch_add(ten_years, Ordering::Relaxed);
+    store.post(&[entry(0, EntryKind::Earned, 7, None), two_hours(2)]).expect("written");
+    clock.fetch_sub(ten_years, Ordering::Relaxed);
+    pass(&mut store, &clock, 62);
+    let carry = |store: &mut Store| store.carry_forward(KEPT).expect("carried").rows;
+    assert_eq!(carry(&mut store), 1, "up to those that last two hours");
+    // In the middle of the others too; these are younger than an hour when the next is.
+    clock.fetch_add(ten_years, Ordering::Relaxed);
+    assert_eq!(carry(&mut store), 0, "a clock that leaps makes nothing old");
+    store.post(&[entry(0, EntryKind::Earned, 7, None)]).expect("written");
+    clock.fetch_sub(ten_years, Ordering::Relaxed);
+    pass(&mut store, &clock, 58);
+    assert_eq!(carry(&mut store), 0, "two hours have not passed since the row that came next");
+    pass(&mut store, &clock, 1);
+    assert_eq!(carry(&mut store), 1 + 60, "and those of the first hour");
+    pass(&mut store, &clock, 61);
+    assert_eq!(carry(&mut store), 2 + 1 + 59, "the other row of the clock that was ahead too");
+    assert_eq!([held(&store, 0), held(&store, 2)], [14, 5]);
+}

@@ -78,3 +78,14 @@ fn of_many_owners_with_a_run_each_the_oldest_goes_and_not_one_of_who_has_several
     let pasts = store.job_pasts().unwrap();
     assert_eq!((pasts.len(), pasts[0].0.as_str()), (1_998, "z503"));
 }
+
+#[test]
+fn a_run_is_kept_and_older_ones_go_in_one_transaction() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("db"), "boot", Box::new(|| 0)).unwrap().0;
+    (0..12).for_each(|number| {
+        store.keep_job_run(&row("sort", number)).unwrap();
+        assert_eq!(store.take_commits(), 1);
+    });
+    assert_eq!(store.job_runs("sort").unwrap().len(), 10);
+}

@@ -2,6 +2,8 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 
+#[path = "store/damaged.rs"]
+mod damaged;
 #[path = "store/disks.rs"]
 mod disks;
 #[path = "store/explained.rs"]

@@ -37,6 +37,7 @@ pub mod test_server;
 mod tests;
 mod tls;
 mod unauthenticated;
+mod waiting_slot;
 
 pub use authenticate::process;
 pub use source::Source;

@@ -85,6 +85,11 @@ impl Quotas {
         Ok(())
     }
 
+    /// A TLS handshake of a source. It costs the server more than a request, and whoever begins one has shown nothing.
+    pub(crate) fn handshake(&mut self, now: Nanos, source: &str) -> Result<(), QuotaExceeded> {
+        self.further(now, source)
+    }
+
     /// It was found out, or not.
     pub(crate) fn end_authentication(&mut self, source: &str) {
         self.authentications = self.authentications.saturating_sub(1);
@@ -244,6 +249,15 @@ mod tests {
         assert_eq!((limits.begin_authentication(now, "y"), limits.connections()), (Ok(()), 1));
         limits.move_connection(now, "a", "b");
         assert_eq!((limits.check_connections("a"), limits.check_connections("b")), (Ok(()), Ok(())));
+    }
+
+    #[test]
+    fn a_source_begins_no_more_handshakes_than_burst_and_rate_allow() {
+        let mut limits = limits(100, 200);
+        let at = |number: u64| Nanos::from_secs(10) + Nanos::from_millis(number);
+        let begun = (0..1_000).filter(|number| limits.handshake(at(*number), "address 10.0.0.1").is_ok()).count();
+        assert!((200..=300).contains(&begun), "{begun}");
+        assert_eq!(limits.handshake(at(999), "address 10.0.0.2"), Ok(()), "another source is not touched");
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 //! request means, and whether it is granted, is the engine's.
 
 use crate::authenticate::process::ProcessHandle;
+use crate::waiting_slot::WaitingSlot;
 use minerva_api::v1;
 use minerva_linux_observe::GuestDisk;
 use minerva_model::{AccessKind, DeviceId, JobSettings, Level, Nanos, PoolOffer, RefusalKind, RequestId, TenantId};
@@ -199,7 +200,12 @@ pub enum Call {
     /// It is not to be.
     Cancel(RequestId, Answer<()>),
     /// The latest report of the tenant's agent.
-    Report(Box<v1::ReportRequest>),
+    Report {
+        /// What it says.
+        report: Box<v1::ReportRequest>,
+        /// Held until the loop takes it.
+        slot: WaitingSlot,
+    },
 }
 
 /// How much is bought.
@@ -228,7 +234,7 @@ impl Call {
             | Self::Finish(_, answer)
             | Self::Cancel(_, answer)
             | Self::ReportDebt(_, _, answer) => drop(answer.send(Err(refusal))),
-            Self::Report(_) => {}
+            Self::Report { .. } => {}
         }
     }
 
@@ -248,7 +254,7 @@ impl Call {
             Self::Begin(..) => "begin",
             Self::Finish(..) => "finish",
             Self::Cancel(..) => "cancel",
-            Self::Report(_) => "report",
+            Self::Report { .. } => "report",
         }
     }
 }

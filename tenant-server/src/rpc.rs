@@ -195,12 +195,12 @@ impl Participation for RpcHandler {
         self.answered("Report", String::new(), request, async |CallContext { session, .. }, mut client| {
             let mut reports = 0;
             while let Some(report) = next_report(&mut client).await? {
-                let account = &session.caller.tenant.account;
+                let tenant = &session.caller.tenant;
                 if reports > 0 {
-                    self.shared.limits().with(|limits, now| limits.further(now, account))?;
+                    self.shared.limits().with(|limits, now| limits.further(now, &tenant.account))?;
                 }
                 decode::report(&report)?;
-                self.shared.send(session.caller.tenant.id, Call::Report(Box::new(report)))?;
+                self.shared.report(tenant, report)?;
                 reports += 1;
             }
             Ok(v1::ReportResponse { reports })

@@ -187,8 +187,10 @@ impl Acceptor {
         // Small messages are not to wait for each other; a socket that refuses that has gone.
         let _ = stream.set_nodelay(true);
         let Some(tls) = tls else { return self.serve(stream, source, Peer::Token, slot) };
-        match tokio::time::timeout(PREFACE_WAIT_MAX, tls.accept(stream)).await {
-            Ok(Ok((stream, peer))) => self.serve(stream, source, peer, slot),
+        let may_begin = || self.shared.may_begin_handshake(source);
+        match tokio::time::timeout(PREFACE_WAIT_MAX, tls.accept(stream, may_begin)).await {
+            Ok(Ok(None)) => {}
+            Ok(Ok(Some((stream, peer)))) => self.serve(stream, source, peer, slot),
             Ok(Err(error)) => tracing::debug!(%error, %source, "a client's TLS was not understood"),
             Err(_) => tracing::debug!(%source, "a client's TLS took too long"),
         }

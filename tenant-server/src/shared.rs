@@ -10,15 +10,17 @@ use crate::request::{Answer, Call, NotTaken, RequestSink, TenantCall};
 use crate::slots::{RequestSlot, SharedQuotas};
 use crate::source::Source;
 use crate::status::Denial;
+use crate::waiting_slot::WaitingSlot;
+use minerva_api::v1;
 use minerva_clock::boottime;
 use minerva_linux_observe::Roots;
 use minerva_model::{Nanos, TenantId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 
-/// Requests that may wait for their answer at once. The loop's queue is longer, so that operators still find a place in it.
+/// Requests that may wait for their answer at once, and reports that may wait to be taken. The loop's queue is longer, so that operators still find a place in it.
 const REQUESTS_WAITING_MAX: usize = 512;
 /// One account's are at most one part in so many: where the store is slow, the requests of a few who change things would take all slots.
 const MAKER_PART: usize = 8;
@@ -40,26 +42,6 @@ pub struct Shared {
     waiting: Arc<Semaphore>,
     waiting_of: Arc<Mutex<BTreeMap<String, usize>>>,
     limits: SharedQuotas,
-}
-
-/// A slot among the requests that wait for their answer, given back by being dropped.
-#[derive(Debug)]
-pub(crate) struct WaitingSlot {
-    _slot: OwnedSemaphorePermit,
-    maker: String,
-    waiting_of: Arc<Mutex<BTreeMap<String, usize>>>,
-}
-
-impl Drop for WaitingSlot {
-    fn drop(&mut self) {
-        let mut waiting_of = self.waiting_of.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = waiting_of.get_mut(&self.maker) {
-            *count -= 1;
-            if *count == 0 {
-                waiting_of.remove(&self.maker);
-            }
-        }
-    }
 }
 
 /// Who asks, found out.
@@ -184,6 +166,16 @@ impl Shared {
         }
     }
 
+    /// Whether a source may begin a TLS handshake; a refusal is told.
+    pub(crate) fn may_begin_handshake(&self, source: Source) -> bool {
+        let name = source.to_string();
+        let begun = self.limits.with(|limits, now| limits.handshake(now, &name));
+        if let Err(denial) = &begun {
+            self.refused_unauthenticated(source, &name, "handshake", denial);
+        }
+        begun.is_ok()
+    }
+
     /// Room among the requests that wait for an answer.
     pub(crate) fn slot(&self, tenant: &ListedTenant) -> Result<WaitingSlot, Denial> {
         let slot = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Denial::busy())?;
@@ -194,7 +186,14 @@ impl Shared {
             return Err(Denial::too_many_waiting(*count));
         }
         *count += 1;
-        Ok(WaitingSlot { _slot: slot, maker, waiting_of: Arc::clone(&self.waiting_of) })
+        Ok(WaitingSlot::new(slot, maker, Arc::clone(&self.waiting_of)))
+    }
+
+    /// Sends a report to the loop. Nobody waits for an answer, so it has its slot until the loop takes it: else the reports of a few,
+    /// sent while a slice takes long, would fill the queue.
+    pub(crate) fn report(&self, tenant: &ListedTenant, report: v1::ReportRequest) -> Result<(), Denial> {
+        let slot = self.slot(tenant)?;
+        self.send(tenant.id, Call::Report { report: Box::new(report), slot })
     }
 
     /// Sends what is asked to the loop, which answers by itself.
@@ -208,12 +207,14 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use super::Shared;
+    use super::{REQUESTS_WAITING_MAX, Shared};
     use crate::directory::Directory;
     use crate::live_settings::LiveSettings;
     use crate::refusals::Refusals;
+    use crate::request::RequestSink;
     use crate::status::Denial;
     use crate::test_server::tenant;
+    use minerva_api::v1;
     use minerva_config::ParticipationSettings;
     use minerva_linux_observe::Roots;
     use minerva_model::{CgroupVersion, Nanos, Role, TenantId};
@@ -228,11 +229,14 @@ mod tests {
     }
 
     fn live(slice: Nanos) -> (LiveSettings, Shared) {
-        let (sender, _) = sync_channel(1);
+        over(Arc::new(sync_channel(1).0), slice)
+    }
+
+    fn over(requests: Arc<dyn RequestSink>, slice: Nanos) -> (LiveSettings, Shared) {
         let (cgroup, proc, sys) = (PathBuf::new(), PathBuf::new(), PathBuf::new());
         let roots = Roots { cgroup, version: CgroupVersion::V2, proc, sys };
         let settings = LiveSettings::new(&ParticipationSettings::default(), slice, None);
-        let shared = Shared::new(Arc::new(sender), Directory::default(), Refusals::default(), roots, &settings);
+        let shared = Shared::new(requests, Directory::default(), Refusals::default(), roots, &settings);
         (settings, shared)
     }
 
@@ -276,6 +280,24 @@ mod tests {
         assert!(shared.slot(&other).is_ok());
         slots.pop();
         assert!(shared.slot(&one).is_ok());
+    }
+
+    #[test]
+    fn reports_that_the_loop_does_not_take_leave_half_of_its_queue_to_operators() {
+        let (sender, queue) = sync_channel(2 * REQUESTS_WAITING_MAX);
+        let shared = over(Arc::new(sender), Nanos::SECOND).1;
+        let mut report = |number: u64| {
+            let name = format!("t{}", number % 10);
+            shared.directory.enter(&tenant(number % 10, &name, Role::Participant));
+            let listed = shared.directory.of_cgroup(&name).expect("it is listed");
+            shared.report(&listed, v1::ReportRequest::default()).map_err(|denial| denial.word)
+        };
+        let told: Vec<_> = (0..600).map(&mut report).collect();
+        let taken = told.iter().take_while(|told| told.is_ok()).count();
+        assert_eq!((taken, told[taken]), (REQUESTS_WAITING_MAX, Err("busy")));
+        assert_eq!(told.iter().filter(|told| told.is_ok()).count(), REQUESTS_WAITING_MAX);
+        drop(queue.recv().expect("a report"));
+        assert_eq!([report(1), report(1)], [Ok(()), Err("busy")]);
     }
 
     #[tokio::test]

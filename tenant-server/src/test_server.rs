@@ -177,7 +177,7 @@ impl ScriptedLoop {
             }
             // As a loop that hangs.
             cancel @ Call::Cancel(..) => self.unanswered.push(cancel),
-            Call::Report(_) => {}
+            Call::Report { .. } => {}
         }
     }
 }

@@ -101,12 +101,21 @@ impl Tls {
         Ok(())
     }
 
-    /// Shakes hands, and finds who is at the other end: by its certificate; by its tokens if it shows none.
-    pub(crate) async fn accept(&self, stream: TcpStream) -> std::io::Result<(TlsStream<TcpStream>, Peer)> {
+    /// Shakes hands once the other end says something and `may_begin`, and finds who that is: by its certificate; by its tokens if it
+    /// shows none. Whoever says nothing costs nothing.
+    pub(crate) async fn accept(
+        &self,
+        stream: TcpStream,
+        may_begin: impl FnOnce() -> bool,
+    ) -> std::io::Result<Option<(TlsStream<TcpStream>, Peer)>> {
+        stream.peek(&mut [0]).await?;
+        if !may_begin() {
+            return Ok(None);
+        }
         let loaded = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
         let stream = loaded.acceptor.accept(stream).await?;
         let peer = loaded.peer(&stream);
-        Ok((stream, peer))
+        Ok(Some((stream, peer)))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Those who connected and of whom nobody knows yet who they are, counted by where they come from, which they cannot choose.
 //! No such connection keeps another one out: where there is no room, the one that has been idle longest goes, of the newcomer's own
-//! source if that has its fill, else of the source that has most. Pure: the instant is an argument, and how one is hung up on
-//! is the caller's.
+//! source if that has its fill, else of the source that has most, of equal ones the oldest. Pure: the instant is an argument, and how
+//! one is hung up on is the caller's.
 
 use crate::source::Source;
 use minerva_model::Nanos;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One of them; `H` hangs up on it.
@@ -90,9 +91,11 @@ impl<H> Unauthenticated<H> {
         self.take(number).map(|connection| (connection.source, connection.hang_up))
     }
 
-    /// The same of the source that has most.
+    /// The same of the source that has most; of several that have as many, the one whose oldest has been here for longest. None is
+    /// put at a disadvantage by what kind of source it is.
     pub(crate) fn drop_one(&mut self) -> Option<(Source, Option<H>)> {
-        let source = *self.by_source.iter().max_by_key(|(_, numbers)| numbers.len())?.0;
+        let by_size = self.by_source.iter().map(|(source, numbers)| (numbers.len(), Reverse(numbers.first()), source));
+        let source = *by_size.max()?.2;
         self.drop_one_of(&source)
     }
 
@@ -154,6 +157,19 @@ mod tests {
         // One that was told to go before it could be hung up on goes then.
         assert_eq!(unauthenticated.can_be_hung_up_on(early, 7), Some(7));
         assert!(!unauthenticated.leave(early) && unauthenticated.leave(crowd[2]));
+    }
+
+    #[test]
+    fn among_sources_that_have_as_many_the_oldest_goes_whatever_its_kind() {
+        let mut unauthenticated = Unauthenticated::default();
+        let users: Vec<u64> =
+            (1..4).map(|uid| enter(&mut unauthenticated, u64::from(uid), Source::User(uid))).collect();
+        let address = Source::of_address("10.0.0.1".parse().expect("an address"));
+        let others = [address, Source::Machine(3), Source::Socket(0)];
+        let others = others.map(|source| enter(&mut unauthenticated, 4, source));
+        let mut goes = || unauthenticated.drop_one().and_then(|(_, number)| number);
+        let gone: Vec<u64> = std::iter::from_fn(&mut goes).collect();
+        assert_eq!(gone, [users, others.to_vec()].concat());
     }
 
     #[test]

@@ -49,7 +49,14 @@ impl Line {
     pub(crate) fn judged(id: &str, printed: &str, end: End, told: &str) -> Vec<Self> {
         let line = |text: &str| {
             let left_out = || skips::reason(text).or_else(|| text.trim_start().strip_prefix(NOT_MEASURED));
-            serde_json::from_str(text).ok().or_else(|| left_out().map(|why| Self::not_measured(id, why)))
+            match serde_json::from_str(text) {
+                Ok(line) => Some(line),
+                // A condition that it measured and could not tell, such as a number that is none.
+                Err(error) if text.trim_start().starts_with('{') => {
+                    Some(Self::not_measured(id, &format!("it printed `{}`, which is no line: {error}", text.trim())))
+                }
+                Err(_) => left_out().map(|why| Self::not_measured(id, why)),
+            }
         };
         let mut lines: Vec<Self> = printed.lines().filter_map(line).collect();
         let is_incomplete = match end {
@@ -100,6 +107,21 @@ mod tests {
                 let text = serde_json::to_string(last).expect("JSON");
                 assert!(text.contains(r#""value":null"#) && text.contains(r#""met":false"#), "{text}");
                 assert!(last.detail.contains("modprobe fuse"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_condition_that_cannot_be_read_is_not_measured() {
+        let met = r#"{"id":"blk-speed","value":8.1,"unit":"ratio","goal":"8","met":true,"detail":"v1"}"#;
+        // A number that is none, a quote within a text, a key that is not there, and half a line.
+        let table =
+            [met.replace("8.1", "NaN"), met.replace("v1", "\"v1\""), met.replace("unit", "u"), met[..9].to_owned()];
+        for bad in table {
+            for end in [End::Succeeded, End::FailedOrMissed] {
+                let lines = Line::judged("blk-speed", &format!("{met}\n  {bad}\n{met}"), end, "");
+                assert_eq!(lines.iter().map(|line| line.met).collect::<Vec<_>>(), [true, false, true], "{bad}");
+                assert!(lines[1].value.is_null() && lines[1].detail.contains(&bad), "{}", lines[1].detail);
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::demo::{build_release, release_folder, wait_through_interrupts};
 use crate::figure_line::{End, Line};
 use crate::figure_structure;
-use crate::proof::{self, Proof};
+use crate::proof::{self, Tried};
 use crate::python;
 use crate::shell::{cargo, display, program, root, succeeds};
 use anyhow::{Context, Result, bail};
@@ -46,8 +46,6 @@ enum Source {
 
 /// So many of the last lines that a program printed say why it failed: an error, and what caused it.
 const DETAIL_LINES: usize = 4;
-/// The goal of a figure that tests prove: so many promises broken.
-const BROKEN_GOAL: u32 = 0;
 
 const FIGURES: &[(&str, Source)] = &[
     ("weights-bite", Source::Lab),
@@ -194,7 +192,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 
 fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
     if let Source::Test(arguments, filters, (variable, tries)) = source {
-        return proved(id, arguments, filters, (variable, cases.unwrap_or(*tries)));
+        let tried = Tried { tries: cases.unwrap_or(*tries), asked: *tries };
+        return proof::run(arguments, filters, (variable, tried.tries))?.lines(id, tried);
     }
     if let Source::Structure = source {
         return figure_structure::lines();
@@ -232,14 +231,19 @@ fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
             command
         }
     };
-    let line = display(&command);
+    judge(id, &mut command, matches!(source, Source::Conformance | Source::Fuzz))
+}
+
+/// Runs what measures a figure, and reads what it says. Some programs fail where a goal is missed.
+fn judge(id: &str, command: &mut Command, fails_on_a_miss: bool) -> Result<Vec<Line>> {
+    let line = display(command);
     eprintln!("> {line}");
     let mut program =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().with_context(|| format!("start `{line}`"))?;
     let told = program.stderr.take().map(|errors| std::thread::spawn(|| pass_on(errors)));
     let output = program.wait_with_output().with_context(|| format!("wait for `{line}`"))?;
     let told = told.and_then(|thread| thread.join().ok()).unwrap_or_default();
-    let end = End::of(output.status.success(), matches!(source, Source::Conformance | Source::Fuzz));
+    let end = End::of(output.status.success(), fails_on_a_miss);
     Ok(Line::judged(id, &String::from_utf8_lossy(&output.stdout), end, &told))
 }
 
@@ -257,19 +261,6 @@ fn pass_on(errors: ChildStderr) -> String {
         }
     }
     Vec::from(last).join("; ")
-}
-
-/// A figure that tests prove: how many promises were broken, and what the tests measured beside it.
-fn proved(id: &str, arguments: &[&str], filters: &[&str], tries: (&str, u32)) -> Result<Vec<Line>> {
-    let Proof { holds, detail, measured } = proof::run(arguments, filters, tries)?;
-    let unit = "promises broken".to_owned();
-    let promises =
-        Line { id: id.to_owned(), value: u32::from(!holds).into(), unit, goal: BROKEN_GOAL.into(), met: holds, detail };
-    let mut lines = vec![promises];
-    for line in measured {
-        lines.push(serde_json::from_str(&line).with_context(|| format!("the tests of `{id}` printed `{line}`"))?);
-    }
-    Ok(lines)
 }
 
 fn print(line: &Line, json: bool) -> Result<()> {

@@ -98,7 +98,7 @@ fn fuzz_one(target: &str, folder: &Path, runs: u64) -> Result<bool> {
     command
         .env("MINERVA_FUZZ_TARGET", target)
         .arg(format!("-runs={runs}"))
-        .args(["-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=10", "-verbosity=0", "-print_final_stats=1"])
+        .args(["-rss_limit_mb=512", "-timeout=10", "-verbosity=0", "-print_final_stats=1"])
         .arg(format!("-artifact_prefix={}/", target_folder.display()))
         .args([&scratch, &folder.join("corpus").join(target)]);
     let line = display(&command);

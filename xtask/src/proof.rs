@@ -2,6 +2,7 @@
 //! judged. A machine on which they are skipped has shown nothing, nor has a filter that matches no test. What a test measures
 //! beside that it prints as a figure's JSON line.
 
+use crate::figure_line::Line;
 use crate::shell::{cargo, display};
 use crate::skips;
 use anyhow::{Context, Result};
@@ -19,7 +20,42 @@ pub(crate) struct Proof {
     pub(crate) measured: Vec<String>,
 }
 
+/// The goal of a figure that tests prove: so many promises broken.
+const BROKEN_GOAL: u32 = 0;
+
+/// How often the tests behind a figure tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tried {
+    pub(crate) tries: u32,
+    /// So often they are to: fewer meet no goal.
+    pub(crate) asked: u32,
+}
+
 impl Proof {
+    /// The figure's lines: how many promises were broken, and what the tests measured beside it.
+    pub(crate) fn lines(self, id: &str, Tried { tries, asked }: Tried) -> Result<Vec<Line>> {
+        let Self { holds, detail, measured } = self;
+        let is_enough = tries >= asked;
+        let told = |detail: String| match is_enough {
+            true => detail,
+            false => format!("{detail}; too few to meet a goal, which asks for {asked}"),
+        };
+        let mut lines = vec![Line {
+            id: id.to_owned(),
+            value: u32::from(!holds).into(),
+            unit: "promises broken".to_owned(),
+            goal: BROKEN_GOAL.into(),
+            met: holds && is_enough,
+            detail: told(detail),
+        }];
+        for text in measured {
+            let line: Line =
+                serde_json::from_str(&text).with_context(|| format!("the tests of `{id}` printed `{text}`"))?;
+            lines.push(Line { met: line.met && is_enough, detail: told(line.detail), ..line });
+        }
+        Ok(lines)
+    }
+
     /// What several show together. All of it holds only if each does.
     fn together(proofs: Vec<Self>) -> Self {
         let holds = !proofs.is_empty() && proofs.iter().all(|proof| proof.holds);
@@ -93,7 +129,7 @@ fn passed(output: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Proof, judge};
+    use super::{Proof, Tried, judge};
 
     const PASSED: &str =
         "\nrunning 1 test\n.0 lost\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 9 filtered out\n";
@@ -135,5 +171,18 @@ mod tests {
         let proof = judge("lost", true, &PASSED.replace(".0 lost", &format!(".{line}\n0 lost")), "");
         assert_eq!(proof.measured, [line]);
         assert!(proof.holds && proof.detail.contains("0 lost") && !proof.detail.contains("2.5"), "{}", proof.detail);
+    }
+
+    #[test]
+    fn fewer_tries_than_are_asked_for_meet_no_goal() {
+        let measured = r#"{"id":"deadlines","value":2.5,"unit":"s","goal":"5","met":true,"detail":"longest"}"#;
+        let met = |tries, holds| {
+            let proof = Proof { holds, detail: String::new(), measured: vec![measured.to_owned()] };
+            let lines = proof.lines("deadlines", Tried { tries, asked: 200 }).expect("lines");
+            let is_told = |detail: &str| detail.contains("asks for 200") == (tries < 200);
+            assert!(lines.iter().all(|line| is_told(&line.detail)), "{lines:?}");
+            [lines[0].met, lines[1].met]
+        };
+        assert_eq!([met(200, true), met(199, true), met(200, false)], [[true; 2], [false; 2], [false, true]]);
     }
 }

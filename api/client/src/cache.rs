@@ -21,7 +21,7 @@ pub use minerva_api::cache::Pool;
 use crate::working_device::leads_to_pool;
 use minerva_api::cache::{Answer, Request, ask, socket};
 use minerva_api::v1;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -110,21 +110,31 @@ impl Deferral {
 }
 
 impl Deferral {
-    /// Of the new file; nothing where a link in place of what is there would be something else to others: what is no file of this user's
-    /// alone, or a link that leads elsewhere than to what waits in a pool.
+    /// Of the new file, which are those of the one that it replaces, also where that still waits; nothing where a link in place of what is
+    /// there would be something else to others: what is no file of this user's alone, or a link that leads elsewhere than to what waits in
+    /// a pool.
     fn permissions(&self, path: &Path) -> Option<u32> {
         let new = || self.mode & !mask();
         match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Some(new()),
             Err(_) => None,
-            Ok(shown) if shown.is_symlink() => leads_to_pool(path).then(new),
-            Ok(shown) => {
-                let user = rustix::process::geteuid().as_raw();
-                let is_own = shown.is_file() && shown.nlink() == 1 && shown.uid() == user;
-                is_own.then(|| shown.mode() & 0o777)
-            }
+            Ok(shown) if !shown.is_symlink() => of_own_file(&shown),
+            Ok(_) if !leads_to_pool(path) => None,
+            // What waits there is the file, and has its permissions.
+            Ok(_) => match path.metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Some(new()),
+                Err(_) => None,
+                Ok(shown) => of_own_file(&shown),
+            },
         }
     }
+}
+
+/// What a file that is this user's alone has; nothing of any other.
+fn of_own_file(shown: &Metadata) -> Option<u32> {
+    let user = rustix::process::geteuid().as_raw();
+    let is_own = shown.is_file() && shown.nlink() == 1 && shown.uid() == user;
+    is_own.then(|| shown.mode() & 0o777)
 }
 
 /// The mask of new files. The system tells it by a file, and by setting another only, which other threads would see.
@@ -265,6 +275,25 @@ mod tests {
         Deferral::new(at("link/../private")).socket(at("socket")).create().unwrap();
         let asked = server.join().unwrap();
         assert!(asked.contains(&format!("{:?}", at("far/private"))) && asked.contains(r#""mode":384"#), "{asked}");
+    }
+
+    #[test]
+    fn a_file_that_replaces_one_that_still_waits_keeps_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let waiting = at("tree/.deferred/waiting");
+        fs::create_dir_all(waiting.parent().unwrap()).unwrap();
+        fs::write(&waiting, "of before").unwrap();
+        fs::set_permissions(&waiting, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&waiting, at("file")).unwrap();
+        let deferral = Deferral::new(at("file"));
+        assert_eq!(deferral.permissions(&at("file")), Some(0o600));
+        // Of what others share the next would be another.
+        fs::hard_link(&waiting, at("tree/second")).unwrap();
+        assert_eq!(deferral.permissions(&at("file")), None);
+        // Nothing waits there any more.
+        fs::remove_file(&waiting).unwrap();
+        assert_eq!(deferral.mode(0o400).permissions(&at("file")), Some(0o400));
     }
 
     #[test]

@@ -171,6 +171,12 @@ mod tests {
         random[0].terms.is_random = true;
         random[0].terms.request_bytes = 4096;
         assert!(judged(SchedulerName::Htbs, &random).is_err(), "2000 seeks a second");
+        let mut small = vec![disk(0, 100_000)];
+        (small[0].terms.is_random, small[0].terms.request_bytes) = (true, 4096);
+        small[0].terms.burst_bytes = 4096;
+        assert_eq!(judged(SchedulerName::Htbs, &small), Ok(()), "24 seeks a second");
+        small[0].terms.request_bytes = 512;
+        assert!(judged(SchedulerName::Htbs, &small).is_err(), "195 seeks a second");
         let mut greedy = vec![disk(0, 400_000_000)];
         let why = judged(SchedulerName::Htbs, &greedy).unwrap_err();
         assert!(why.contains("impossible under any scheduler") && why.contains("`force` for `vm0`"), "{why}");

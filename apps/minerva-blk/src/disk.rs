@@ -83,12 +83,12 @@ fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> any
         tag_max: terms.tag_max,
         ..FlowParameters::default()
     };
-    if let Some(rate) = terms.rate_bytes_per_second {
+    if terms.rate_bytes_per_second.is_some() {
         if !scheduler.keeps(Promise::Contract) && !scheduler.keeps(Promise::Reservation) {
             bail!("`rate` is set, but the scheduler `{scheduler}` of its device keeps no contracts; {}", keepers());
         }
         parameters.contract = contract_of(terms, scheduler);
-        parameters.reservation_per_second = rate as f64 / f64::from(UNIT_BYTES);
+        parameters.reservation_per_second = parameters.contract.map_or(0.0, |contract| contract.rate_per_second);
     }
     if let Some(limit) = terms.limit_bytes_per_second {
         if !scheduler.keeps(Promise::Limit) {
@@ -97,7 +97,9 @@ fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> any
                  \"mclock\"`"
             );
         }
+        // It holds for requests of any length, also where those that the reservation is for cost more than their bytes.
         parameters.limit_per_second = limit as f64 / f64::from(UNIT_BYTES);
+        parameters.reservation_per_second = parameters.reservation_per_second.min(parameters.limit_per_second);
     }
     Ok(parameters)
 }
@@ -112,10 +114,11 @@ pub(crate) fn tell_failure(disk: &str, failure: Failure) {
     eprintln!("minerva-blk: a request of `{disk}` failed: {failure}");
 }
 
-/// The contract in the scheduler's units.
+/// The contract in the scheduler's units, for requests of the length that the operator says.
 pub(crate) fn contract_of(terms: &DiskTerms, scheduler: SchedulerName) -> Option<Contract> {
     let rate = terms.rate_bytes_per_second?;
-    Some(scheduler.contract(rate as f64, terms.burst_bytes as f64, terms.delay, UNIT_BYTES))
+    let request_bytes = u32::try_from(terms.request_bytes).unwrap_or(u32::MAX);
+    Some(scheduler.contract(rate as f64, terms.burst_bytes as f64, terms.delay, request_bytes))
 }
 
 /// What the file's reader judges in a file, of terms that came over the control socket.
@@ -176,6 +179,33 @@ mod tests {
         let weight = |terms: &DiskTerms, share| parameters_of(terms, SchedulerName::Sfq, share).unwrap().weight;
         assert_eq!([100, 50, 1, 10_000].map(|share| weight(&terms, share)), [300, 150, 3, 10_000]);
         assert_eq!(weight(&DiskTerms { weight: 1, ..terms }, 1), 1, "nobody has nothing");
+    }
+
+    /// Each is charged in whole units of 4 KiB.
+    #[test]
+    fn a_contract_grants_what_requests_of_its_length_cost() {
+        let terms = settings_of("vm1", &VmDiskSettings::default()).terms;
+        for (request_bytes, units_per_second) in [(512, 2048.0), (4096, 256.0), (6144, 1024.0 / 3.0), (65_536, 256.0)] {
+            let terms =
+                DiskTerms { rate_bytes_per_second: Some(1 << 20), burst_bytes: 1 << 20, request_bytes, ..terms };
+            let contract = parameters_of(&terms, SchedulerName::Htbs, 100).unwrap().contract.unwrap();
+            let is_near = |granted: f64| (granted - units_per_second).abs() < 1e-6;
+            assert!(is_near(contract.rate_per_second) && is_near(contract.burst), "{request_bytes}: {contract:?}");
+            let reserved = parameters_of(&terms, SchedulerName::Mclock, 100).unwrap().reservation_per_second;
+            assert!(is_near(reserved), "{request_bytes}: {reserved}");
+        }
+        let limited = DiskTerms {
+            rate_bytes_per_second: Some(1 << 20),
+            limit_bytes_per_second: Some(1 << 20),
+            request_bytes: 512,
+            ..terms
+        };
+        let limited = parameters_of(&limited, SchedulerName::Mclock, 100).unwrap();
+        assert_eq!(
+            (limited.reservation_per_second, limited.limit_per_second),
+            (256.0, 256.0),
+            "a limit is never passed"
+        );
     }
 
     #[test]

@@ -227,6 +227,7 @@ fn told() -> Vec<(u64, Event)> {
         iocost_enabled: false,
         iocost_model_guessed: false,
         throttle_available: false,
+        multi_queue: true,
         rotational: true,
         stacked_on: Vec::new(),
         size_bytes: 1 << 40,

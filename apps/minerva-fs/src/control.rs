@@ -31,6 +31,9 @@ const REQUEST_BYTES_MAX: u64 = 64 << 10;
 /// Who has not asked after so long, or takes no answer for so long, is hung up on.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long nobody is let in after that failed.
+const NOT_TAKEN: Duration = Duration::from_millis(50);
+
 /// The socket, served.
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -46,9 +49,13 @@ impl Control {
         fs::set_permissions(&path, Permissions::from_mode(0o666)).context("failed to let tenants ask")?;
         let work = move || {
             let callers = Arc::new(Callers::default());
-            for stream in listener.incoming().flatten() {
-                // Whoever is gone already is answered nothing.
-                let _ = serve_beside(stream, &asked, &callers);
+            for stream in listener.incoming() {
+                match stream {
+                    // Whoever is gone already is answered nothing.
+                    Ok(stream) => drop(serve_beside(stream, &asked, &callers)),
+                    // For want of descriptors, say. Who waits is still there at the next try.
+                    Err(_) => thread::sleep(NOT_TAKEN),
+                }
             }
         };
         thread::Builder::new().name("control".to_owned()).spawn(work).context("failed to start a thread")?;

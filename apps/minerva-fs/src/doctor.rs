@@ -4,6 +4,7 @@ use crate::finding::Finding;
 use crate::flusher;
 use crate::guest_doctor;
 use crate::leftovers;
+use crate::mount_point::prepare;
 use crate::pool_disk;
 use crate::projects;
 use crate::settings::{load, socket};
@@ -11,6 +12,7 @@ use anyhow::bail;
 use minerva_api::cache::{Answer, Request, TenantStatus, ask};
 use minerva_cachefs::{Account, MountOptions, Tree, TreeOptions, mount, take_census};
 use minerva_config::{FsConfig, SecondAccount};
+use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{UnmountFlags, unmount};
 use std::fmt::Write;
 use std::fs;
@@ -20,6 +22,8 @@ use std::sync::Arc;
 /// File systems by their numbers (statfs(2)).
 const EXT4: rustix::fs::FsWord = 0xef53;
 const XFS: rustix::fs::FsWord = 0x5846_5342;
+/// How directories begin in which it tries to serve, in the pool. No tenant's lies beside them.
+const OWN: &str = ".doctor-";
 const BTRFS: rustix::fs::FsWord = 0x9123_683e;
 
 /// Looks at everything, prints it, and fails if it cannot be served.
@@ -97,7 +101,11 @@ fn fuse(config: &FsConfig) -> Finding {
 
 fn try_passthrough(pool: &Path) -> anyhow::Result<bool> {
     fs::create_dir_all(pool)?;
-    let place = pool.join(format!(".doctor-{}", std::process::id()));
+    remove_interrupted(pool);
+    let place = pool.join(format!("{OWN}{}", std::process::id()));
+    fs::create_dir_all(&place)?;
+    let used = fs::File::open(&place)?;
+    flock(&used, FlockOperation::NonBlockingLockExclusive)?;
     let (below, at) = (place.join("below"), place.join("at"));
     fs::create_dir_all(&below)?;
     fs::create_dir_all(&at)?;
@@ -116,6 +124,25 @@ fn try_passthrough(pool: &Path) -> anyhow::Result<bool> {
     let tried = tried();
     fs::remove_dir_all(&place)?;
     tried
+}
+
+/// Removes what doctors left in a pool that were ended in the middle, mounts among it. One that is at work has its directory locked.
+pub(crate) fn remove_interrupted(pool: &Path) {
+    for entry in fs::read_dir(pool).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(OWN) {
+            continue;
+        }
+        let place = entry.path();
+        let is_left =
+            fs::File::open(&place).is_ok_and(|used| flock(&used, FlockOperation::NonBlockingLockExclusive).is_ok());
+        if !is_left {
+            continue;
+        }
+        let removed = prepare(&place.join("at")).and_then(|_| Ok(fs::remove_dir_all(&place)?));
+        if let Err(error) = removed {
+            eprintln!("minerva-fs: {} was left by a doctor that was interrupted: {error:#}", place.display());
+        }
+    }
 }
 
 fn pool(config: &FsConfig) -> Finding {

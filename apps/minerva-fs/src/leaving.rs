@@ -14,7 +14,7 @@ impl Tenant {
     /// New quotas and choices take effect at once; what is there stays, also where it is more.
     pub(crate) fn adjust(&mut self, config: &FsConfig, settings: &FsTenantSettings, owner: Owner) {
         self.owner = owner;
-        self.is_machine = settings.machine.is_some();
+        self.settings = settings.clone();
         // Who writes is as it was when the tree was opened, and with it what keeps the quota.
         let as_opened = FsTenantSettings { kernel_writes: self.temporary.tree.kernel_writes(), ..settings.clone() };
         pool::resize_memory(config, &self.name, &as_opened);

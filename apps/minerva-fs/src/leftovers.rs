@@ -8,7 +8,7 @@ use crate::settings::socket;
 use minerva_api::cache::{Answer, Request, ask};
 use minerva_cachefs::{DEFERRED, take_census};
 use minerva_config::FsConfig;
-use minerva_store::RedoLog;
+use minerva_store::{Damage, RedoLog};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, DirEntry};
@@ -180,6 +180,14 @@ fn from_log(path: &Path) -> Result<Known, String> {
         return Ok(Known { sources: BTreeSet::new(), by_tenant: BTreeMap::new(), told });
     }
     let failed = |error: minerva_store::StoreError| format!("{}: {error}", path.display());
+    // Whoever opens a damaged log moves it aside; that is for the service, which says so where it is looked for.
+    if let Some(Damage(damage)) = RedoLog::check(path).map_err(failed)? {
+        return Err(format!(
+            "{} is damaged ({damage}), and what waits is not known: the next start of the service moves it aside, and the files \
+             stay in the pool",
+            path.display()
+        ));
+    }
     let rows = RedoLog::open(path).and_then(|(log, _)| log.all()).map_err(failed)?;
     let left = rows.iter().filter(|row| row.step.as_str() == "left").count();
     let told = match rows.iter().find(|row| row.step.as_str() != "left") {
@@ -232,4 +240,21 @@ fn orphans(files: Vec<DirEntry>, sources: &BTreeSet<OsString>) -> Vec<Finding> {
     let further = orphans.len().saturating_sub(NAMED_MAX);
     let further = (further > 0).then(|| Finding::note("orphan", format!("and {further} more such files")));
     named.chain(further).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_log;
+
+    #[test]
+    fn a_damaged_log_is_told_and_left_for_the_service_to_move_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deferred.db");
+        std::fs::write(&path, [b'x'; 8192]).unwrap();
+        let told = from_log(&path).err().unwrap();
+        assert!(told.contains("is damaged") && told.contains("what waits is not known"), "{told}");
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["deferred.db"]);
+        assert_eq!(std::fs::read(&path).unwrap(), [b'x'; 8192]);
+    }
 }

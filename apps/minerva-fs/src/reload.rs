@@ -36,6 +36,7 @@ impl Reloader {
             bail!("in a guest, and to become one, the file takes a restart: systemctl restart minerva-fs");
         }
         let mut changes = keep_what_takes_a_restart(&running, &mut config);
+        changes.extend(self.keep_machines(&mut config));
         let owners = owners(&config)?;
         let started = self.start_new(&config)?;
         let mut tenants = self.tenants.write().unwrap_or_else(PoisonError::into_inner);
@@ -59,6 +60,26 @@ impl Reloader {
         changes.extend(pool_changes(&running, &config));
         self.settings.set(config);
         Ok(changes)
+    }
+
+    /// Whether a tenant is a machine, and whose its trees are there, decided how they were opened. Also of one that leaves.
+    fn keep_machines(&self, config: &mut FsConfig) -> Vec<String> {
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        let mut told = Vec::new();
+        for tenant in tenants.iter() {
+            let Some(settings) = config.tenants.get_mut(&tenant.name) else { continue };
+            let now = tenant.settings.machine.as_ref().map(|_| tenant.settings.ids);
+            if settings.machine.as_ref().map(|_| settings.ids) == now {
+                continue;
+            }
+            told.push(takes_a_restart(&format!("tenants.{}.{}", tenant.name, machine_key(&tenant.settings, settings))));
+            settings.machine.clone_from(&tenant.settings.machine);
+            settings.ids = tenant.settings.ids;
+            // They say whose it is once it is no machine.
+            settings.user.clone_from(&tenant.settings.user);
+            settings.group.clone_from(&tenant.settings.group);
+        }
+        told
     }
 
     /// Mounts the tenants that are not served yet, and those of whom a part is unmounted already. If one fails, none stays.
@@ -163,12 +184,21 @@ fn owners(config: &FsConfig) -> anyhow::Result<BTreeMap<String, Owner>> {
     config.tenants.iter().map(find).collect()
 }
 
+fn takes_a_restart(key: &str) -> String {
+    format!("`{key}` takes a restart: systemctl restart minerva-fs")
+}
+
+/// Which key of a machine is another.
+fn machine_key(before: &FsTenantSettings, after: &FsTenantSettings) -> &'static str {
+    if before.machine.is_some() == after.machine.is_some() { "ids" } else { "machine" }
+}
+
 /// Keys that decide where everything lies are those of the start.
 fn keep_what_takes_a_restart(running: &FsConfig, config: &mut FsConfig) -> Vec<String> {
     let mut told = Vec::new();
     let mut keep = |key: &str, is_same: bool| {
         if !is_same {
-            told.push(format!("`{key}` takes a restart: systemctl restart minerva-fs"));
+            told.push(takes_a_restart(key));
         }
     };
     keep("server.mount", running.server.mount == config.server.mount);

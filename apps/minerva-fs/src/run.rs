@@ -4,6 +4,7 @@ use crate::auditor;
 use crate::control::Control;
 use crate::deferred::{Deferred, start_moving};
 use crate::descriptors;
+use crate::doctor;
 use crate::flusher;
 use crate::forgetter;
 use crate::guest;
@@ -204,6 +205,7 @@ fn map_large_buffers() {
 
 /// Mounts all; if one fails, none stays.
 fn start_all(config: &FsConfig, shared: &Shared) -> anyhow::Result<Tenants> {
+    doctor::remove_interrupted(&config.stable.path);
     let (mut started, begun, mut told) = (Vec::new(), Instant::now(), Instant::now());
     for (number, (name, settings)) in config.tenants.iter().enumerate() {
         if begun.elapsed() > TELL_AFTER && told.elapsed() > TELL_AFTER {

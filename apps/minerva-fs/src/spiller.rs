@@ -143,7 +143,7 @@ mod tests {
         let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
         let name = number.to_string();
         let (shown, opened) = tree.create(caller, 1, OsStr::new(&name), 0o600, libc::O_RDWR).unwrap();
-        tree.write(opened.handle, 0, &[1; 4096], WriteOrigin { ends_privileges: false }).unwrap();
+        tree.write(opened.handle, 0, &[1; 4096], WriteOrigin { ends_privileges: false, is_mapped: false }).unwrap();
         tree.release(opened.handle).unwrap();
         tree.forget(shown.node, 1);
     }

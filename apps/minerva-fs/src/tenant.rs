@@ -38,6 +38,8 @@ pub(crate) struct Tenant {
     pub(crate) disk: Option<Arc<DiskFlow>>,
     /// Who counts what it uses beside its trees.
     pub(crate) second: SecondAccounts,
+    /// What the operator's file said of it when that was put in force last, but for what takes a restart.
+    pub(crate) settings: FsTenantSettings,
     /// The operator's file does not name it any more: why it is there all the same. Empty where the file names it.
     pub(crate) leaving: String,
 }
@@ -75,8 +77,7 @@ impl Tenant {
             None,
         )?;
         let memory = pool::memory(config, name, settings, owner)?;
-        let spill_folder = pool::spill_folder(config, name, &memory.instance)?;
-        let spill = SpillArea::open(&spill_folder, stable_account)?;
+        let spill = SpillArea::open(&pool::spill_folder(config, name, &memory.instance)?, stable_account)?;
         let options = in_memory(config, settings, shared, disk.clone(), deferring_root);
         let account = Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files));
         let temporary = Tree::open(&memory.tree, account, options, Some(spill))?;
@@ -89,6 +90,7 @@ impl Tenant {
             temporary: Mount::new(temporary, &folder.join("temporary"), config)?,
             stable: Mount::new(stable, &folder.join("stable"), config)?,
             disk,
+            settings: settings.clone(),
             leaving: String::new(),
         };
         tenant.warn();
@@ -105,6 +107,7 @@ impl Tenant {
             stable,
             disk: None,
             second: SecondAccounts::default(),
+            settings: FsTenantSettings::default(),
             leaving: String::new(),
         }
     }

@@ -75,12 +75,14 @@ pub(crate) struct CacheThroughputArguments {
 
 /// So many files the figure has.
 pub(crate) const CROWD_FILES: u64 = 1_000_000;
+/// And so many tenants.
+pub(crate) const CROWD_TENANTS: u32 = 1000;
 
 /// Many tenants, and a hostile one.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CacheTenantsArguments {
     /// Number of tenants.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = CROWD_TENANTS, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) tenants: u32,
     /// Files of all tenants together; the figure has a million.
     #[arg(long, default_value_t = CROWD_FILES)]

@@ -5,7 +5,7 @@
 use minerva_lab::disk::check_machine;
 use minerva_lab::workload::blkio_version;
 use minerva_model::CgroupVersion;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -106,6 +106,25 @@ fn a_hostile_process_says_when_it_holds_all_its_files_and_at_its_end_what_it_did
     // An eighth of them all, unless this machine lets no process have so many.
     assert!(line == "at work\n" && (files == 12_500 || done["refused"] != 0), "{line}{files} files: {rest}");
     assert_eq!(done["held"], files);
+}
+
+/// What it did before the neighbour was measured is no company.
+#[test]
+fn a_hostile_process_counts_what_it_does_since_it_was_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(LAB);
+    command.args(["hostile", "--act", "opens", "--directory"]).arg(folder.path().join("held"));
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut said, mut stdin) = (BufReader::new(process.stdout.take().unwrap()), process.stdin.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    stdin.write_all(b"\n").unwrap();
+    drop(stdin);
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    process.wait().unwrap();
+    let done: serde_json::Value = serde_json::from_str(&rest).unwrap();
+    // It holds thousands by now, and looks at one of them each millisecond, or is refused another.
+    assert!(done["held"].as_u64() > Some(0) && done["acts"].as_u64() < done["held"].as_u64(), "{rest}");
 }
 
 #[test]

@@ -38,15 +38,31 @@ fn ten_kills_under_load_are_restored_and_lose_no_row() {
     let kills = ["kill-restore", "--kills", "10", "--effect-checks", "2"];
     let effect = ["--effect-seconds", "6", "--effect-error-percent", "40"];
     let Some(lines) = figure(&[&kills[..], &effect[..]].concat()) else { return };
-    assert_eq!(lines[0]["value"], 10.0, "{lines:?}");
-    assert_eq!(lines[0]["met"], true, "{lines:?}");
+    assert_eq!((&lines[0]["value"], &lines[0]["met"]), (&10.0.into(), &false.into()), "as few meet no goal: {lines:?}");
+    let detail = lines[0]["detail"].as_str().unwrap();
+    let number = |before: &str, after: &str| {
+        let text = detail.split_once(before).and_then(|(_, rest)| rest.split_once(after)).map(|(text, _)| text);
+        text.and_then(|text| text.rsplit(' ').find(|word| !word.is_empty())?.parse::<f64>().ok())
+    };
+    assert!(number(" s: ", " kills met held knobs") >= Some(2.0), "{detail}");
+    assert!(number("at the last ", " rows were acknowledged") > Some(0.0), "{detail}");
+    // A referee who sees an effect where there is none, or none where there is one, has shown nothing.
+    assert!(number("after ", " restores tenants") >= Some(1.0), "{detail}");
+    assert!(number("before it: ", " % off their mean").is_some_and(|noise| noise <= 40.0), "{detail}");
+    assert!(number("left on purpose: ", " %") > Some(40.0), "{detail}");
 }
 
 #[test]
 fn nothing_is_written_while_nothing_changes() {
-    let Some(lines) = figure(&["idle-writes", "--tenants", "30", "--slices", "5"]) else { return };
-    // Whether a slice was unchanged is the tenants' doing; that it had no write is the daemon's.
-    assert_eq!(lines[0]["value"], 0.0, "{lines:?}");
+    // Whether a slice was unchanged is the tenants' doing, and takes longer on some machines; that it had no write is the daemon's.
+    for slices in ["5", "10", "20"] {
+        let Some(lines) = figure(&["idle-writes", "--tenants", "30", "--slices", slices]) else { return };
+        if !lines[0]["value"].is_null() {
+            assert_eq!(lines[0]["value"], 0.0, "{lines:?}");
+            return;
+        }
+    }
+    panic!("no slice was unchanged, so nothing was seen");
 }
 
 /// So far two readers may be apart after an undo, in percent, where the test has seconds only.
@@ -63,7 +79,15 @@ fn an_undone_weight_has_no_effect_any_more() {
     // Goals are for the figure. BFQ may hold against a group for seconds what it was served in advance at its small weight
     // (docs/operator.md); a weight that is still in force leaves the two 90 % apart.
     assert_eq!(lines.len(), 3, "{lines:?}");
-    assert!(lines.iter().all(|line| line["value"].as_f64().is_some_and(|off| off < UNDONE_PERCENT_MAX)), "{lines:?}");
+    for line in &lines {
+        assert!(line["value"].as_f64().is_some_and(|off| off < UNDONE_PERCENT_MAX), "{lines:?}");
+        // What was never in force shows nothing by being gone.
+        let detail = line["detail"].as_str().unwrap();
+        let ratio = detail
+            .split_once(":1 while steered")
+            .and_then(|(before, _)| before.rsplit(' ').next()?.parse::<f64>().ok());
+        assert!(ratio >= Some(3.0), "{detail}");
+    }
 }
 
 /// The harness, small: every arm plays, what is compared is there, and every single run is kept. Goals are for quiet machines.

@@ -49,11 +49,12 @@ fn value(line: &serde_json::Value) -> f64 {
 #[test]
 fn contracts_of_real_guests_are_kept_where_nobody_orders_they_are_not() {
     let mut seen = Vec::new();
-    // A machine that is busy with other tests may cost seconds, so one run of three will do; that none at all is missed is the figure's to show.
+    // A machine that is busy with other tests may cost seconds, so one run of three will do, and one second there; that none at all is missed
+    // is the figure's to show.
     for seed in ["1", "2", "3"] {
         let arguments = ["vm-contracts", "--arm", "htbs,noop", "--seconds", "6", "--runs", "1", "--seed", seed];
         let Some(lines) = figure(&arguments) else { return };
-        if value(&lines[1]) >= 5.0 && value(&lines[0]) < value(&lines[1]) / 2.0 {
+        if value(&lines[1]) >= 5.0 && value(&lines[0]) <= 1.0 {
             return;
         }
         seen.push(lines);
@@ -64,9 +65,19 @@ fn contracts_of_real_guests_are_kept_where_nobody_orders_they_are_not() {
 #[test]
 fn priorities_of_programs_in_real_guests_are_obeyed_across_guests() {
     for access in ["read", "write"] {
-        let short = ["--access", access, "--seconds", "6", "--runs", "1", "--no-kernel", "--seed", "1"];
-        let Some(lines) = figure(&[&["vm-tags"], &short[..]].concat()) else { return };
-        assert!(value(&lines[0]) <= 1.0 && value(&lines[1]) > value(&lines[0]), "{lines:?}");
+        let mut seen = Vec::new();
+        // As above: one run of three will do.
+        let is_obeyed = ["1", "2", "3"].into_iter().find_map(|seed| {
+            let short = ["--access", access, "--seconds", "6", "--runs", "1", "--no-kernel", "--seed", seed];
+            let lines = figure(&[&["vm-tags"], &short[..]].concat())?;
+            let is_obeyed = value(&lines[0]) == 0.0 && value(&lines[1]) > 0.0;
+            seen.push(lines);
+            is_obeyed.then_some(())
+        });
+        if seen.is_empty() {
+            return;
+        }
+        assert!(is_obeyed.is_some(), "{seen:?}");
     }
 }
 

@@ -134,8 +134,7 @@ impl Driver {
                     |is_there: bool| is_there.then_some(()).ok_or_else(|| format!("{} is removed", row.name));
                 let kept = kept.and_then(is_there);
                 let kept = BackgroundKept::Kept { row: Box::new(row), device, kept, answer };
-                // The loop may have ended.
-                let _ = commands.send(Command::Background(kept));
+                commands.send_surely(Command::Background(kept));
             },
         );
     }
@@ -147,8 +146,7 @@ impl Driver {
             move |store| store.forget_background(id),
             move |forgotten| {
                 let forgotten = BackgroundKept::Forgotten { id, forgotten, answer };
-                // The loop may have ended.
-                let _ = commands.send(Command::Background(forgotten));
+                commands.send_surely(Command::Background(forgotten));
             },
         );
     }
@@ -172,8 +170,10 @@ impl Driver {
         self.background.shown(id, |device| self.disk_name(device), view.as_ref())
     }
 
-    /// What the loop has to say; plans are made elsewhere.
-    fn show_background(&self, request: &v1::BackgroundRequest) -> Shown {
+    /// What the loop has to say; plans are made elsewhere. Errors: a sentence.
+    fn show_background(&self, request: &v1::BackgroundRequest) -> Result<Shown, String> {
+        // Whoever waits for work would take it for removed.
+        self.background.check_loaded()?;
         let views: BTreeMap<BackgroundId, WorkView<'_>> =
             self.engine.background().map(|view| (view.queue.id, view)).collect();
         let queues = self.background.shown_all(|device| self.disk_name(device), |id| views.get(&id).cloned());
@@ -182,15 +182,15 @@ impl Driver {
         let disks = planned.iter().map(|(device, name)| self.shown_disk_of_work(*device, name.clone())).collect();
         let shown = v1::BackgroundResponse { queues, plans: Vec::new(), disks };
         let asked = request.span();
-        let Some(span) = span_of(asked) else { return Shown::by(|| shown) };
+        let Some(span) = span_of(asked) else { return Ok(Shown::by(|| shown)) };
         let (planning, names) = (self.engine.background_planning(), self.background.names());
-        Shown::by(move || {
+        Ok(Shown::by(move || {
             let plan = |(device, name): (DeviceId, String)| {
                 let plan = planning.plan(device, span, STRETCHES);
                 shown_plan(&names, (name, asked), &plan, planning.space_date(device, span))
             };
             v1::BackgroundResponse { plans: planned.into_iter().map(plan).collect(), ..shown }
-        })
+        }))
     }
 
     fn shown_disk_of_work(&self, device: DeviceId, name: String) -> v1::BackgroundDisk {
@@ -205,6 +205,7 @@ impl Driver {
     }
 
     fn calibrate(&mut self, request: &v1::CalibrateBackgroundRequest) -> Result<(), String> {
+        self.background.check_loaded()?;
         let name = request.device.as_str();
         let found = self.devices.values().find(|device| device.name == name).map(|device| device.id);
         let device =

@@ -7,6 +7,7 @@ use minerva_store::BackgroundRow;
 use minerva_tenant_server::request::{RequestSink, TenantCall};
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One request.
 #[derive(Debug)]
@@ -71,12 +72,14 @@ pub(crate) struct Commands {
     queue: SyncSender<Command>,
     /// Those that wait. The loop takes off what it takes.
     waiting: Gauge,
+    /// Those for which the queue had no room and which must not be lost.
+    late: Arc<Mutex<Vec<Command>>>,
 }
 
 impl Commands {
     /// A queue's sending end, and the count of those in it.
-    pub(crate) const fn new(queue: SyncSender<Command>, waiting: Gauge) -> Self {
-        Self { queue, waiting }
+    pub(crate) fn new(queue: SyncSender<Command>, waiting: Gauge) -> Self {
+        Self { queue, waiting, late: Arc::default() }
     }
 
     /// Never blocks.
@@ -90,5 +93,46 @@ impl Commands {
                 TrySendError::Disconnected(_) => NotTaken::Ended,
             }
         })
+    }
+
+    /// Never blocks either, and a full queue loses nothing: what it has no room for, the loop takes when it has taken some of what
+    /// waits, or with the next slice. For what tenants cannot send, as there is no bound.
+    pub(crate) fn send_surely(&self, command: Command) {
+        self.waiting.inc();
+        if let Err(error) = self.queue.try_send(command) {
+            self.waiting.dec();
+            // A loop that has ended wants nothing any more.
+            if let TrySendError::Full(command) = error {
+                self.late.lock().unwrap_or_else(PoisonError::into_inner).push(command);
+            }
+        }
+    }
+
+    /// What the queue had no room for, in the order in which it was sent.
+    pub(crate) fn take_late(&self) -> Vec<Command> {
+        std::mem::take(&mut self.late.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, Commands};
+    use prometheus_client::metrics::gauge::Gauge;
+    use std::sync::mpsc::sync_channel;
+
+    #[test]
+    fn what_must_not_be_lost_waits_beside_a_full_queue() {
+        let (queue, taken) = sync_channel(2);
+        let waiting = Gauge::default();
+        let commands = Commands::new(queue, waiting.clone());
+        (0..3).for_each(|_| commands.send_surely(Command::Reload));
+        assert!(commands.send(Command::StoreAnswered).is_err());
+        assert_eq!((waiting.get(), taken.try_iter().count()), (2, 2));
+        let late = commands.clone().take_late();
+        assert!(matches!(late[..], [Command::Reload]), "{late:?}");
+        assert_eq!(commands.take_late().len(), 0);
+        drop(taken);
+        commands.send_surely(Command::Reload);
+        assert_eq!(commands.take_late().len(), 0, "nobody takes it any more");
     }
 }

@@ -11,16 +11,17 @@ pub(crate) fn listen(commands: Commands) -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("failed to listen for signals")?;
     let forward = move || {
         for signal in signals.forever() {
-            let command = match signal {
-                SIGHUP => Command::Reload,
-                SIGINT => Command::Stop("SIGINT"),
-                _ => Command::Stop("SIGTERM"),
+            let why = match signal {
+                SIGHUP => {
+                    commands.send_surely(Command::Reload);
+                    continue;
+                }
+                SIGINT => "SIGINT",
+                _ => "SIGTERM",
             };
             // A full queue empties within a slice, and a stop must not be lost.
-            let mut waiting = commands.send(command);
-            while waiting.is_err_and(|error| error == NotTaken::Full) && signal != SIGHUP {
+            while commands.send(Command::Stop(why)) == Err(NotTaken::Full) {
                 std::thread::sleep(std::time::Duration::from_millis(10));
-                waiting = commands.send(Command::Stop("SIGTERM"));
             }
         }
     };

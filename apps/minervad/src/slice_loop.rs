@@ -89,6 +89,7 @@ impl Driver {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break "nobody is left to command it",
             }
+            self.obey_late();
             self.manager.alive();
             if boottime() < next {
                 continue;

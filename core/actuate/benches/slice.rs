@@ -34,6 +34,7 @@ fn actuator(tenants: u64) -> Actuator {
             iocost_enabled: false,
             iocost_model_guessed: false,
             throttle_available: true,
+            multi_queue: true,
             rotational: true,
             stacked_on: Vec::new(),
             size_bytes: 1 << 40,

@@ -17,13 +17,18 @@
 //!
 //! Where nobody gets less than its share says nobody is capped ([`Shortage`], the setting `caps_only_if_short`).
 //!
-//! A cap is split between reads and writes as the tenant used them, with [`OTHER_WAY_PERMILLE`] kept for the other way. A
-//! new cap within a sixteenth of the old is not written. Each cap carries a lease of two slices: one that is not dealt
+//! What the disk delivers is the operator's number, or the most that was seen, which is forgotten over minutes ([`peak`], the setting
+//! `forgets_peaks`): caps above what it delivers in the long run limit nobody. It is forgotten only while no cap binds, for what capped
+//! tenants have is not what the disk can do.
+//!
+//! A cap is split between reads and writes as the tenant used them ([`split`]). A new cap within a sixteenth of the old is not written. Each cap carries a lease of two slices: one that is not dealt
 //! again is lifted. All are lifted when the disk was far from busy for two slices, or only one tenant is on it, or the host is
 //! short of memory (`memory`).
 
+use crate::peak::peak;
 use crate::room::{Claim, Room};
 use crate::shortage::Shortage;
+use crate::split::{CAP_BYTES_MIN, split};
 use crate::tenant_use::{Cap, Use};
 use crate::waiting::Waiting;
 use minerva_model::{Nanos, TenantId};
@@ -32,15 +37,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How much more than measured a tenant may need in the next slice.
 const GROWTH: f64 = 1.2;
-/// Part of a cap that stays open for the way (reads, writes) that the tenant did not use, so that its first request there does
-/// not wait a slice.
-const OTHER_WAY_PERMILLE: f64 = 50.0;
-/// No cap is below this, whatever the floor: one 64 KiB request a second.
-const CAP_BYTES_MIN: f64 = 65_536.0;
 /// Caps that make room are wider by this, so that no part of the disk is idle because a number was not exact.
 const HEADROOM: f64 = 1.125;
 /// Who uses so much of its cap would use more.
 const PRESSED: f64 = 0.75;
+/// Who uses so much of its cap is limited by it, be it by no more than [`HEADROOM`] less than nothing.
+const BOUND: f64 = 0.9;
 /// Slices for which a cap holds without being dealt again, and after which a disk that is not busy is free.
 const LEASE_SLICES: u64 = 2;
 
@@ -65,6 +67,10 @@ pub(crate) struct DiskUse {
     pub(crate) makes_room: bool,
     /// Nobody is capped where all get what their shares say.
     pub(crate) only_if_short: bool,
+    /// What the disk delivered once is forgotten in time.
+    pub(crate) forgets_peaks: bool,
+    /// Each way of a cap has a least size.
+    pub(crate) keeps_both_ways_open: bool,
 }
 
 /// The caps of one disk.
@@ -94,14 +100,14 @@ impl Dealer {
 
     /// The caps that change; `None` lifts.
     pub(crate) fn deal(&mut self, now: Nanos, disk: DiskUse, uses: &[Use]) -> Vec<(TenantId, Option<Cap>)> {
-        self.fastest_bytes_per_second = self.fastest_bytes_per_second.max(disk.measured_bytes_per_second);
         let (mut contention, mut all) = (disk.contention, uses.to_vec());
         if disk.makes_room {
             all = self.waiting.with_waiting(now, uses, |tenant| self.dealt.get(&tenant).map(|(cap, _)| *cap));
             contention += all.len() - uses.len();
         }
         let uses = all.as_slice();
-        let disk = DiskUse { busy: disk.busy || (disk.makes_room && self.is_pressed(uses)), ..disk };
+        self.learn(disk, uses);
+        let disk = DiskUse { busy: disk.busy || (disk.makes_room && self.uses_of_cap(PRESSED, uses)), ..disk };
         self.quiet_slices = if disk.busy { 0 } else { self.quiet_slices + 1 };
         let mut changes = Vec::new();
         if self.is_barred || self.quiet_slices >= LEASE_SLICES || (disk.busy && contention < 2) {
@@ -130,6 +136,14 @@ impl Dealer {
         changes
     }
 
+    /// What the slice shows of what the disk delivers.
+    fn learn(&mut self, disk: DiskUse, uses: &[Use]) {
+        let (known, measured) = (self.fastest_bytes_per_second, disk.measured_bytes_per_second);
+        // Only with room made do caps that are too tight grow again by themselves.
+        let forgets = disk.forgets_peaks && disk.makes_room && disk.busy && !self.uses_of_cap(BOUND, uses);
+        self.fastest_bytes_per_second = if forgets { peak(known, measured, disk.slice) } else { known.max(measured) };
+    }
+
     fn deal_anew(&mut self, now: Nanos, disk: DiskUse, uses: &[Use], changes: &mut Vec<(TenantId, Option<Cap>)>) {
         let capacity = disk.capacity_bytes_per_second.unwrap_or(self.fastest_bytes_per_second);
         let left = (capacity - disk.uncapped_bytes_per_second).max(capacity / 10.0);
@@ -142,16 +156,17 @@ impl Dealer {
         for (index, (one, bytes)) in uses.iter().zip(caps(left, floor, &rates)).enumerate() {
             let bytes = bytes * headroom;
             let bytes = held.get(index).copied().flatten().map_or(bytes, |most| bytes.min(most).max(floor));
-            self.renew(now, one, bytes, changes);
+            let cap = split(one, bytes.max(CAP_BYTES_MIN), disk.keeps_both_ways_open.then_some(capacity));
+            self.renew(now, one.tenant, cap, changes);
         }
     }
 
-    /// Somebody would use more than it may.
-    fn is_pressed(&self, uses: &[Use]) -> bool {
+    /// Somebody uses at least this part of what it may, one way.
+    fn uses_of_cap(&self, part: f64, uses: &[Use]) -> bool {
         uses.iter().any(|one| {
             let cap = self.dealt.get(&one.tenant).map(|(cap, _)| *cap);
             cap.is_some_and(|cap| {
-                let of = |rate: f64, cap: u64| rate >= PRESSED * cap as f64;
+                let of = |rate: f64, cap: u64| rate >= part * cap as f64;
                 (one.read_bytes_per_second > 0.0 && of(one.read_bytes_per_second, cap.read))
                     || (one.write_bytes_per_second > 0.0 && of(one.write_bytes_per_second, cap.write))
             })
@@ -170,15 +185,14 @@ impl Dealer {
         self.afresh.insert(tenant);
     }
 
-    fn renew(&mut self, now: Nanos, one: &Use, bytes: f64, changes: &mut Vec<(TenantId, Option<Cap>)>) {
-        let cap = split(one, bytes.max(CAP_BYTES_MIN));
+    fn renew(&mut self, now: Nanos, tenant: TenantId, cap: Cap, changes: &mut Vec<(TenantId, Option<Cap>)>) {
         let near = |old: u64, new: u64| old.abs_diff(new) <= old / 16;
-        let afresh = self.afresh.remove(&one.tenant);
-        match self.dealt.get_mut(&one.tenant) {
+        let afresh = self.afresh.remove(&tenant);
+        match self.dealt.get_mut(&tenant) {
             Some((old, renewed)) if !afresh && near(old.read, cap.read) && near(old.write, cap.write) => *renewed = now,
             _ => {
-                self.dealt.insert(one.tenant, (cap, now));
-                changes.push((one.tenant, Some(cap)));
+                self.dealt.insert(tenant, (cap, now));
+                changes.push((tenant, Some(cap)));
             }
         }
     }
@@ -192,14 +206,6 @@ fn claims(disk: DiskUse, uses: &[Use]) -> Vec<Claim> {
         requests: one.rate() * disk.slice.as_secs_f64() / one.request_bytes.max(1.0),
     };
     uses.iter().map(claim).collect()
-}
-
-/// A cap in two ways.
-fn split(one: &Use, bytes: f64) -> Cap {
-    let reads = if one.rate() > 0.0 { one.read_bytes_per_second / one.rate() } else { 0.5 };
-    let other_way = OTHER_WAY_PERMILLE / 1e3;
-    let read = bytes * (other_way + (1.0 - 2.0 * other_way) * reads);
-    Cap { read: read as u64, write: (bytes - read) as u64 }
 }
 
 /// The cap of each (share, measured rate), in their order; see the module's text.
@@ -229,6 +235,8 @@ fn parts(capacity: f64, floor: f64, claims: &[(f64, f64)]) -> Vec<f64> {
     at(high).zip(claims).map(|(part, (share, _))| part + unspent * share / shares).collect()
 }
 
+#[cfg(test)]
+mod peak_tests;
 #[cfg(test)]
 mod tests {
     use super::{CAP_BYTES_MIN, Dealer, DiskUse, GROWTH, Use, caps, parts};
@@ -293,6 +301,8 @@ mod tests {
         slice: Nanos::SECOND,
         makes_room: false,
         only_if_short: false,
+        forgets_peaks: false,
+        keeps_both_ways_open: false,
     };
 
     fn reader(tenant: u64, rate: f64) -> Use {

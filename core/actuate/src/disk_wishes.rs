@@ -40,7 +40,7 @@ pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>
         DiskWish {
             file: KnobFile::Elevator,
             asked: elevator.map(|name| Setting::Elevator(name.to_owned())),
-            due: elevator.is_some() && in_force.is_some() && in_force != elevator,
+            due: elevator.is_some_and(|name| can_have(facts, name)) && in_force.is_some() && in_force != elevator,
         },
         DiskWish {
             file: KnobFile::BfqStrictGuarantees,
@@ -55,9 +55,19 @@ pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>
         DiskWish {
             file: KnobFile::IoCostQos,
             asked: iocost.then_some(Setting::IoCost(true)),
-            due: iocost && facts.iocost_available && !facts.iocost_enabled && facts.cgroup == CgroupVersion::V2,
+            due: iocost
+                && facts.iocost_available
+                && facts.multi_queue
+                && !facts.iocost_enabled
+                && facts.cgroup == CgroupVersion::V2,
         },
     ]
+}
+
+/// Whether a disk may have an elevator. One that is not listed may be loaded, but none acts on a disk without blk-mq. Kernels before 5.0 list
+/// others there.
+pub(crate) fn can_have(facts: &DeviceFacts, elevator: &str) -> bool {
+    facts.multi_queue || facts.elevators_available.iter().any(|name| name == elevator)
 }
 
 #[cfg(test)]
@@ -78,6 +88,7 @@ mod tests {
             iocost_enabled: false,
             iocost_model_guessed: false,
             throttle_available: true,
+            multi_queue: true,
             rotational: true,
             stacked_on: Vec::new(),
             size_bytes: 1 << 40,
@@ -103,5 +114,22 @@ mod tests {
         assert_eq!((due(&raising, &DeviceSettings::default()), due(&facts(Some("bfq")), &follows)), (vec![], vec![]));
         let both = DeviceSettings { elevator: Some("bfq".to_owned()), ..asks };
         assert_eq!(due(&facts(Some("none")), &both), [KnobFile::Elevator], "bfq must be there first");
+    }
+    #[test]
+    fn nothing_is_asked_of_a_disk_without_blk_mq_that_it_cannot_do() {
+        let asks = DeviceSettings { elevator: Some("bfq".to_owned()), enable_iocost: true, ..Default::default() };
+        let due = |facts: &DeviceFacts| {
+            let wishes = disk_wishes(facts, Some(&asks), ByUse::default());
+            wishes.into_iter().filter(|wish| wish.due).map(|wish| wish.file).collect::<Vec<_>>()
+        };
+        assert_eq!(due(&facts(Some("none"))), [KnobFile::Elevator, KnobFile::IoCostQos]);
+        let head = DeviceFacts {
+            multi_queue: false,
+            elevators_available: vec!["none".to_owned()],
+            rotational: false,
+            ..facts(Some("none"))
+        };
+        assert_eq!(due(&head), []);
+        assert_eq!(due(&DeviceFacts { elevator: None, elevators_available: Vec::new(), ..head }), []);
     }
 }

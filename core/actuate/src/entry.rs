@@ -2,7 +2,7 @@
 
 use crate::fights::Fights;
 use crate::setting::{Reading, Setting};
-use minerva_model::WriteId;
+use minerva_model::{DeviceId, WriteId};
 use serde::{Deserialize, Serialize};
 
 /// What was asked of the driver.
@@ -34,6 +34,10 @@ pub(crate) struct Knob {
     pub(crate) told: String,
     pub(crate) fights: Fights,
     pub(crate) given_up: bool,
+    /// Somebody else set a limit where a cap is held. `original` is that limit already; what was journalled before is let go once the limit
+    /// stands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) lets_go: bool,
 }
 
 /// What is to be done about a knob next.
@@ -44,7 +48,31 @@ pub(crate) enum Step {
 }
 
 impl Knob {
+    /// Takes what others set where Minerva had set `ours` for what stood there before Minerva. False if the knob holds no limit.
+    pub(crate) fn take_limit_of_others(&mut self, ours: &Setting, device: DeviceId) -> bool {
+        let (Some(found), Some(original)) = (&self.current, &self.original) else { return false };
+        let Some(setting) = found.of_others(ours, &original.setting) else { return false };
+        self.original = Some(Reading { undo: setting.render(device), setting });
+        self.lets_go = true;
+        true
+    }
+
+    /// Nothing of Minerva's stands in a knob that is to be let go.
+    pub(crate) fn is_to_be_let_go(&self) -> bool {
+        self.lets_go
+            && self.request.is_none()
+            && self.current.as_ref() == self.original.as_ref().map(|original| &original.setting)
+    }
+
+    /// A cap of Minerva's stands there.
+    pub(crate) fn holds_limit(&self) -> bool {
+        self.held_since.is_some() && self.current.as_ref().is_some_and(Setting::is_limit)
+    }
+
     pub(crate) fn next(&self) -> Step {
+        if let Some(original) = self.original.as_ref().filter(|_| self.lets_go) {
+            return Step::Ask(Asked::Write { setting: original.setting.clone(), first: false });
+        }
         let Some(wish) = &self.wish else {
             return if self.held_since.is_some() { Step::Ask(Asked::Undo) } else { Step::Drop };
         };

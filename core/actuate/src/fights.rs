@@ -21,6 +21,18 @@ pub(crate) struct Rules {
     pub(crate) verify_every_slices: u64,
     /// Overwrites within the window before Minerva leaves the knob; at least 1.
     pub(crate) fights_before_giving_up: u64,
+    /// A limit of somebody else is kept.
+    #[serde(default)]
+    pub(crate) keeps_limits_of_others: bool,
+}
+
+/// What is done about a knob that somebody else wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reaction {
+    SetsAgain,
+    /// Caps stay within what was set.
+    StaysWithin,
+    GivesUp,
 }
 
 impl Rules {
@@ -28,6 +40,7 @@ impl Rules {
         Self {
             verify_every_slices: u64::from(config.actuation.verify_every_slices.max(1)),
             fights_before_giving_up: u64::from(config.actuation.fights_before_giving_up.max(1)),
+            keeps_limits_of_others: config.actuation.keeps_limits_of_others,
         }
     }
 }
@@ -67,7 +80,13 @@ pub(crate) fn finding(kind: FindingKind, key: KnobKey, message: String) -> Findi
 }
 
 /// The sentences about an overwritten knob.
-pub(crate) fn overwritten(key: KnobKey, owner: &Owner, asked: &Setting, found: &Setting, gives_up: bool) -> Finding {
+pub(crate) fn overwritten(
+    key: KnobKey,
+    owner: &Owner,
+    asked: &Setting,
+    found: &Setting,
+    reaction: Reaction,
+) -> Finding {
     let manager = &*owner.manager;
     let what = format!(
         "{} was set to '{}' by somebody else, likely {manager}, while Minerva asks for '{}'",
@@ -75,12 +94,18 @@ pub(crate) fn overwritten(key: KnobKey, owner: &Owner, asked: &Setting, found: &
         found.render(key.device),
         asked.render(key.device),
     );
-    if !gives_up {
-        return finding(FindingKind::Overwritten, key, format!("{what}. Minerva sets it again."));
+    match reaction {
+        Reaction::SetsAgain => finding(FindingKind::Overwritten, key, format!("{what}. Minerva sets it again.")),
+        Reaction::StaysWithin => {
+            let then = "Minerva's caps stay within that from now on, and that is what is put back in the end.";
+            finding(FindingKind::Overwritten, key, format!("{what}. {then}"))
+        }
+        Reaction::GivesUp => {
+            let remedy = remedy(key, manager);
+            let message = format!("{what}, and this again and again. Minerva leaves it alone from now on. {remedy}");
+            finding(FindingKind::FightGivenUp, key, message)
+        }
     }
-    let remedy = remedy(key, manager);
-    let message = format!("{what}, and this again and again. Minerva leaves it alone from now on. {remedy}");
-    finding(FindingKind::FightGivenUp, key, message)
 }
 
 /// The sentences about so many knobs that were put back beside the driver.

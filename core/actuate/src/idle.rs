@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn who_is_idle_waits_for_others_only_and_not_while_memory_is_short() {
-        let mut ledger = Ledger::new(Rules { verify_every_slices: 1, fights_before_giving_up: 1 });
+        let mut ledger =
+            Ledger::new(Rules { verify_every_slices: 1, fights_before_giving_up: 1, keeps_limits_of_others: true });
         let mut disk = IdleTenants::default();
         disk.held_back.cap_by(DISK, Some(BackEnd::Max), &mut ledger);
         let idle = BTreeSet::from([TenantId(1), TenantId(2)]);

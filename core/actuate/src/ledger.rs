@@ -15,14 +15,13 @@
 //!   free. The price: an operator's own weight on such a tenant stays until a decision differs from neutral.
 //! - A wish that equals what stood there before Minerva is met by the undo, and the knob is free again.
 
+mod answers;
+
 use crate::entry::{Asked, Knob, Step};
 use crate::fights::{self, Owner, Rules};
-use crate::knob::{self, Holder, KnobKey};
-use crate::setting::{Reading, Setting};
-use minerva_model::{
-    CgroupRef, DeviceId, Effect, FindingKind, KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWatch, KnobWrite,
-    Outcome, WriteId,
-};
+use crate::knob::{Holder, KnobKey};
+use crate::setting::Setting;
+use minerva_model::{CgroupRef, DeviceId, Effect, KnobFile, KnobInspection, KnobTarget, KnobWrite, WriteId};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -186,7 +185,11 @@ impl Ledger {
             if let Some((id, _)) = knob.request.take() {
                 self.requests.remove(&id);
             }
+            let lets_go = std::mem::take(&mut knob.lets_go);
             self.ask(key, Asked::Undo);
+            if lets_go {
+                self.push_let_go(key);
+            }
         }
     }
 
@@ -296,141 +299,30 @@ impl Ledger {
         }
     }
 
-    /// Takes an answer; returns what the knob holds, if that became known.
-    pub(crate) fn answered(&mut self, id: WriteId, outcome: &Outcome) -> Option<(KnobKey, Setting)> {
-        let key = self.requests.remove(&id)?;
-        let (_, asked) = self.knobs.get_mut(&key)?.request.take()?;
-        let text = match outcome {
-            Outcome::Vanished => {
-                self.remove(key);
-                return None;
-            }
-            Outcome::Refused { detail, .. } => {
-                self.refused(key, &asked, detail.clone());
-                return None;
-            }
-            Outcome::Text(text) => text,
-        };
-        let Some(reading) = knob::parse(key.file, key.device, text) else {
-            let start: String = text.chars().take(60).collect();
-            self.refused(key, &Asked::Inspect, format!("it reads {start:?}, which Minerva does not understand"));
-            return None;
-        };
-        let setting = reading.setting.clone();
-        match asked {
-            Asked::Inspect => self.inspected(key, reading),
-            Asked::Write { setting, .. } => self.written(key, &setting, reading),
-            Asked::Undo => self.undone(key, reading),
-        }
-        Some((key, setting))
-    }
-
-    fn inspected(&mut self, key: KnobKey, reading: Reading) {
-        let Some(knob) = self.knobs.get_mut(&key) else { return };
-        let found = reading.setting.clone();
-        let asked = knob.current.replace(found.clone()).filter(|asked| knob.held_since.is_some() && *asked != found);
-        knob.original.get_or_insert(reading);
-        if let Some(asked) = asked {
-            let gives_up = knob.fights.lost_once_more(self.slice, self.rules);
-            if gives_up {
-                knob.given_up = true;
-                knob.held_since = None;
-                self.held.remove(&key);
-            }
-            if let Some(owner) = self.owners.get(&key.holder) {
-                self.effects.push_back(Effect::Found(fights::overwritten(key, owner, &asked, &found, gives_up)));
-                let (target, file, device) = (target_of(key, owner), key.file, key.device);
-                self.effects.push_back(match gives_up {
-                    true => Effect::LetGo(KnobRelease { target, file, device }),
-                    false => Effect::Watch(KnobWatch { target, file, device }),
-                });
-            }
-        }
-        self.advance(key);
-    }
-
-    fn written(&mut self, key: KnobKey, asked: &Setting, reading: Reading) {
-        let Some(knob) = self.knobs.get_mut(&key) else { return };
-        let found = reading.setting;
-        knob.current = Some(found.clone());
-        if found == *asked {
-            knob.refusals = 0;
-            knob.told.clear();
-            return self.advance(key);
-        }
-        let detail =
-            format!("Minerva wrote '{}' and '{}' stands there", asked.render(key.device), found.render(key.device));
-        self.tell(key, FindingKind::ReadBackDiffers, detail);
-        self.retry_later(key);
-    }
-
-    fn undone(&mut self, key: KnobKey, reading: Reading) {
-        let Some(knob) = self.knobs.get_mut(&key) else { return };
-        knob.held_since = None;
-        knob.current = Some(reading.setting.clone());
-        let original = knob.original.replace(reading.clone());
-        self.held.remove(&key);
-        if let Some(original) = original.filter(|original| original.setting != reading.setting) {
-            let (wanted, stands) = (original.undo, reading.setting.render(key.device));
-            self.tell(
-                key,
-                FindingKind::ReadBackDiffers,
-                format!("'{wanted}' was to undo it and '{stands}' stands there"),
-            );
-        }
-        self.advance(key);
-    }
-
-    fn refused(&mut self, key: KnobKey, asked: &Asked, detail: String) {
-        let Some(knob) = self.knobs.get_mut(&key) else { return };
-        let kind = match asked {
-            Asked::Inspect => FindingKind::Unreadable,
-            Asked::Write { .. } | Asked::Undo => FindingKind::WriteRefused,
-        };
-        if let Asked::Write { first: true, .. } = asked {
-            // Nothing of ours stands there, and what does is read again before the next try.
-            knob.held_since = None;
-            knob.current = None;
-            knob.original = None;
-            self.held.remove(&key);
-        }
-        // What cannot be undone because it was lost with the elevator is no news.
-        if !(self.is_suspended(key) && *asked == Asked::Undo) {
-            self.tell(key, kind, detail);
-        }
-        self.retry_later(key);
-    }
-
-    /// Says a trouble of a knob once.
-    fn tell(&mut self, key: KnobKey, kind: FindingKind, detail: String) {
-        let (Some(knob), Some(owner)) = (self.knobs.get_mut(&key), self.owners.get(&key.holder)) else { return };
-        if knob.told != detail {
-            let message =
-                format!("{}: {detail}. Minerva tries again, at growing distances.", fights::knob_name(key, owner));
-            knob.told = detail;
-            self.effects.push_back(Effect::Found(fights::finding(kind, key, message)));
-        }
-    }
-
-    fn retry_later(&mut self, key: KnobKey) {
-        let Some(knob) = self.knobs.get_mut(&key) else { return };
-        knob.refusals += 1;
-        let at = self.slice + 2_u64.saturating_pow(knob.refusals).min(RETRY_SLICES_MAX);
-        if let Some(earlier) = knob.retry_at.replace(at) {
-            self.retries.remove(&(earlier, key));
-        }
-        self.retries.insert((at, key));
-    }
-
-    /// Does the next thing about a knob, unless it has to wait.
+    /// Does the next thing about a knob, unless it has to wait. A cap is read again before it is changed: somebody else may have set a
+    /// limit there since.
     fn advance(&mut self, key: KnobKey) {
+        let keeps_limits = self.rules.keeps_limits_of_others;
+        if self.knobs.get(&key).is_none_or(|knob| !keeps_limits || !knob.holds_limit()) {
+            return self.advance_read(key);
+        }
+        self.go_on(key, |_| Asked::Inspect);
+    }
+
+    /// The same of a knob that was just read.
+    fn advance_read(&mut self, key: KnobKey) {
+        self.let_go(key);
+        self.go_on(key, |asked| asked);
+    }
+
+    fn go_on(&mut self, key: KnobKey, instead: impl FnOnce(Asked) -> Asked) {
         let Some(knob) = self.knobs.get(&key) else { return };
         if knob.request.is_some() || knob.given_up {
             return;
         }
         match knob.next() {
             Step::Drop => self.remove(key),
-            Step::Ask(asked) if knob.retry_at.is_none() && !self.is_suspended(key) => self.ask(key, asked),
+            Step::Ask(asked) if knob.retry_at.is_none() && !self.is_suspended(key) => self.ask(key, instead(asked)),
             Step::Ask(_) | Step::Wait => {}
         }
     }

@@ -51,6 +51,31 @@ impl Setting {
             _ => self.clone(),
         }
     }
+
+    /// A cap, in either hierarchy.
+    pub(crate) const fn is_limit(&self) -> bool {
+        matches!(self, Self::Limits { .. } | Self::Limit(_))
+    }
+
+    /// Of a limit that was found where Minerva had set `ours`: what others set. A way that nobody else changed is as in `original`, which
+    /// stood there before Minerva. Nothing if it is no limit.
+    pub(crate) fn of_others(&self, ours: &Self, original: &Self) -> Option<Self> {
+        let way = |found, ours, original| if found == ours { original } else { found };
+        match (self, ours, original) {
+            (
+                Self::Limits { read, write },
+                Self::Limits { read: our_read, write: our_write },
+                Self::Limits { read: first_read, write: first_write },
+            ) => Some(Self::Limits {
+                read: way(*read, *our_read, *first_read),
+                write: way(*write, *our_write, *first_write),
+            }),
+            (Self::Limit(found), Self::Limit(ours), Self::Limit(original)) => {
+                Some(Self::Limit(way(*found, *ours, *original)))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What a file's text says of one disk.

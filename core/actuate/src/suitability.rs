@@ -6,7 +6,11 @@
 //! Caps are never chosen by themselves, because a cap is not work-conserving: only the operator's `back_end` sets them.
 //! The sentences hold `<disk>` where the kernel's name of the disk belongs; [`Suitability::named`] puts it in.
 
+mod remedies;
+
+use crate::disk_wishes::can_have;
 use minerva_model::{BackEnd, CgroupVersion, Device, DeviceFacts, DeviceSettings, Finding, FindingKind};
+use remedies::{calibrate, caps, use_bfq, without_elevator};
 use serde::{Deserialize, Serialize};
 
 /// What stands in the sentences for the disk's kernel name, which the facts do not hold.
@@ -94,7 +98,8 @@ fn best(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability {
     if facts.cgroup == CgroupVersion::V2 && facts.iocost_enabled {
         return iocost(facts, settings);
     }
-    if facts.elevator.as_deref() != Some("bfq") && !facts.stacked_on.is_empty() && !asks_for_bfq(settings) {
+    let may_have_bfq = asks_for_bfq(settings) && can_have(facts, "bfq");
+    if facts.elevator.as_deref() != Some("bfq") && !facts.stacked_on.is_empty() && !may_have_bfq {
         return stacked(facts);
     }
     bfq
@@ -177,6 +182,9 @@ fn bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: BackEnd
 
 /// BFQ is not the elevator and iocost is not enabled.
 fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability {
+    if !can_have(facts, "bfq") {
+        return if facts.stacked_on.is_empty() { without_blk_mq(facts) } else { stacked(facts) };
+    }
     let Some(elevator) = facts.elevator.as_deref() else {
         return match facts.stacked_on.is_empty() {
             true => Suitability::watches(
@@ -205,23 +213,14 @@ fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitab
     Suitability::watches(reason, remedy)
 }
 
-/// What to do so that BFQ is the elevator.
-fn use_bfq(facts: &DeviceFacts) -> String {
-    let is_listed = facts.elevators_available.iter().any(|name| name == "bfq");
-    let load = if is_listed { "" } else { "the kernel does not list bfq, so first: modprobe bfq; then " };
-    format!(
-        "{load}echo bfq > /sys/block/<disk>/queue/scheduler, or set elevator = \"bfq\" for <disk> in minerva.toml and \
-         Minerva does it"
+/// Nothing that reads weights can act on the disk, whatever the operator's file asks for.
+fn without_blk_mq(facts: &DeviceFacts) -> Suitability {
+    let remedy = caps(facts).unwrap_or_else(|| "use a kernel with CONFIG_BLK_DEV_THROTTLING, for caps".to_owned());
+    Suitability::watches(
+        "requests to <disk> do not go through blk-mq, as with NVMe multipath heads and persistent memory, so neither iocost nor bfq can \
+         act on it, and nothing else reads weights",
+        remedy,
     )
-}
-
-/// What to do on a disk that is to have no elevator: weights through iocost, or caps. Nothing where the kernel has neither.
-fn without_elevator(facts: &DeviceFacts) -> Option<String> {
-    let back_end = if facts.cgroup == CgroupVersion::V1 { BackEnd::ThrottleV1 } else { BackEnd::Max };
-    let iocost = "set enable_iocost = true for <disk> in minerva.toml and Minerva enables iocost, which reads weights";
-    let caps = format!("set back_end = \"{back_end}\" for <disk> in minerva.toml to cap tenants");
-    let ways = [facts.iocost_available.then(|| iocost.to_owned()), facts.throttle_available.then_some(caps)];
-    ways.into_iter().flatten().reduce(|one, other| format!("{one}, or {other}"))
 }
 
 fn iocost(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability {
@@ -246,6 +245,9 @@ fn iocost(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability
             "use a kernel with CONFIG_BLK_CGROUP_IOCOST, or bfq: set elevator = \"bfq\" for <disk> in minerva.toml",
         );
     }
+    if !facts.multi_queue {
+        return if facts.stacked_on.is_empty() { without_blk_mq(facts) } else { stacked(facts) };
+    }
     let asked = settings.is_some_and(|settings| settings.enable_iocost);
     Suitability::watches(
         "iocost is not enabled for <disk>, so nothing reads io.weight",
@@ -269,16 +271,6 @@ fn asks_for_bfq(settings: Option<&DeviceSettings>) -> bool {
     settings.and_then(|settings| settings.elevator.as_deref()) == Some("bfq")
 }
 
-/// What to do where iocost shares out by a model that nobody measured (`Documentation/admin-guide/cgroup-v2.rst`, `io.cost.model`).
-fn calibrate(facts: &DeviceFacts) -> Option<&'static str> {
-    (facts.iocost_enabled && facts.iocost_model_guessed).then_some(
-        "measure <disk> while nobody else uses it: in a directory on it with 16 GB free run tools/cgroup/iocost_coef_gen.py of the \
-         kernel's source (it needs fio), and write what it prints, or your own figures in bytes and requests a second, once a \
-         boot: echo \"$(cat /sys/block/<disk>/dev) ctrl=user model=linear rbps=... rseqiops=... rrandiops=... wbps=... wseqiops=... \
-         wrandiops=...\" > /sys/fs/cgroup/io.cost.model",
-    )
-}
-
 /// An operator is to act on it, though the disk can be steered.
 pub(crate) fn not_calibrated(device: &Device, suitability: &Suitability) -> Option<Finding> {
     let name = &device.name;
@@ -299,141 +291,4 @@ fn attribution(facts: &DeviceFacts) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{not_calibrated, suitability};
-    use minerva_model::{BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, FindingKind};
-
-    fn facts(elevator: Option<&str>) -> DeviceFacts {
-        DeviceFacts {
-            cgroup: CgroupVersion::V2,
-            controller_enabled: true,
-            writeback_attributed: true,
-            elevator: elevator.map(str::to_owned),
-            elevators_available: vec!["none".to_owned(), "bfq".to_owned()],
-            bfq_low_latency: (elevator == Some("bfq")).then_some(false),
-            bfq_strict_guarantees: None,
-            iocost_available: true,
-            iocost_enabled: false,
-            iocost_model_guessed: false,
-            throttle_available: true,
-            rotational: true,
-            stacked_on: Vec::new(),
-            size_bytes: 1 << 40,
-            back_end_forced: None,
-        }
-    }
-
-    fn forces(back_end: BackEnd) -> DeviceSettings {
-        DeviceSettings { back_end: Some(back_end), ..Default::default() }
-    }
-
-    #[test]
-    fn the_back_end_that_bites_is_chosen() {
-        let bfq = facts(Some("bfq"));
-        let none = facts(Some("none"));
-        let fast = DeviceFacts { rotational: false, ..none.clone() };
-        let v1 =
-            |facts: &DeviceFacts| DeviceFacts { cgroup: CgroupVersion::V1, iocost_available: false, ..facts.clone() };
-        let raising = DeviceFacts { bfq_low_latency: Some(true), ..bfq.clone() };
-        let iocost = DeviceFacts { iocost_enabled: true, ..none.clone() };
-        let guessed = DeviceFacts { iocost_model_guessed: true, ..iocost.clone() };
-        let leaf = DeviceId { major: 8, minor: 0 };
-        let asks = DeviceSettings { elevator: Some("bfq".to_owned()), ..Default::default() };
-        // Facts, settings, back end, and a word that the reason or the remedy must hold.
-        let table = [
-            (bfq.clone(), None, BackEnd::Bfq, "obeys weights"),
-            (v1(&bfq), None, BackEnd::BfqV1, "buffered writes"),
-            (DeviceFacts { bfq_low_latency: None, ..bfq.clone() }, None, BackEnd::Observe, "could not be read"),
-            (raising.clone(), None, BackEnd::Bfq, "weights hold between groups"),
-            (v1(&raising), Some(asks.clone()), BackEnd::BfqV1, "--device sda --probe"),
-            (iocost.clone(), None, BackEnd::IoCost, "iocost is enabled"),
-            (guessed.clone(), None, BackEnd::IoCost, "not calibrated"),
-            (guessed.clone(), None, BackEnd::IoCost, "$(cat /sys/block/sda/dev) ctrl=user model=linear rbps="),
-            (DeviceFacts { writeback_attributed: false, ..guessed }, None, BackEnd::IoCost, "; buffered writes"),
-            (none.clone(), None, BackEnd::Observe, "echo bfq > /sys/block/sda/queue/scheduler"),
-            (none.clone(), Some(asks.clone()), BackEnd::Observe, "puts it in force itself"),
-            (
-                fast.clone(),
-                None,
-                BackEnd::Observe,
-                "set enable_iocost = true for sda in minerva.toml and Minerva enables",
-            ),
-            (
-                fast.clone(),
-                None,
-                BackEnd::Observe,
-                "or set back_end = \"max\" for sda in minerva.toml to cap tenants; weights",
-            ),
-            (fast.clone(), None, BackEnd::Observe, "throughput: echo bfq > /sys/block/sda/queue/scheduler"),
-            (v1(&fast), None, BackEnd::Observe, "| set back_end = \"throttle-v1\" for sda"),
-            (DeviceFacts { elevator: Some("mq-deadline".to_owned()), ..fast }, None, BackEnd::Observe, "| echo bfq >"),
-            (v1(&facts(None)), None, BackEnd::Observe, "| set back_end = \"throttle-v1\" for sda"),
-            (DeviceFacts { elevators_available: vec![], ..none.clone() }, None, BackEnd::Observe, "modprobe bfq"),
-            (DeviceFacts { stacked_on: vec![leaf], ..facts(None) }, None, BackEnd::Observe, "8:0"),
-            (DeviceFacts { stacked_on: vec![leaf], ..bfq.clone() }, None, BackEnd::Bfq, "obeys weights"),
-            (facts(None), None, BackEnd::Observe, "no elevator"),
-            (
-                DeviceFacts { controller_enabled: false, ..bfq.clone() },
-                None,
-                BackEnd::Observe,
-                "DefaultIOAccounting=yes in /etc/systemd/system.conf.d/minerva.conf",
-            ),
-            (DeviceFacts { cgroup: CgroupVersion::Absent, ..bfq.clone() }, None, BackEnd::Observe, "mount"),
-            (DeviceFacts { writeback_attributed: false, ..bfq.clone() }, None, BackEnd::Bfq, "+memory"),
-            (bfq.clone(), Some(forces(BackEnd::Max)), BackEnd::Max, "io.max"),
-            (DeviceFacts { back_end_forced: Some(BackEnd::Max), ..bfq.clone() }, None, BackEnd::Max, "io.max"),
-            (bfq.clone(), Some(forces(BackEnd::Observe)), BackEnd::Observe, "watch sda only"),
-            (v1(&none), Some(forces(BackEnd::ThrottleV1)), BackEnd::ThrottleV1, "/sys/block/sda/dev"),
-            (v1(&bfq), Some(forces(BackEnd::ThrottleV1)), BackEnd::ThrottleV1, "escape"),
-            (v1(&none), Some(forces(BackEnd::Max)), BackEnd::Observe, "throttle-v1"),
-            (bfq.clone(), Some(forces(BackEnd::BfqV1)), BackEnd::Observe, "cgroup v2"),
-            (bfq.clone(), Some(forces(BackEnd::IoCost)), BackEnd::Observe, "enable_iocost"),
-            (
-                DeviceFacts { throttle_available: false, ..bfq },
-                Some(forces(BackEnd::Max)),
-                BackEnd::Observe,
-                "CONFIG_BLK_DEV_T",
-            ),
-        ];
-        for (facts, settings, back_end, word) in table {
-            let suitability = suitability(&facts, settings.as_ref()).named("sda");
-            assert_eq!(suitability.back_end, back_end, "{suitability:?}");
-            assert_eq!(suitability.bites, back_end != BackEnd::Observe);
-            let text = format!("{} | {}", suitability.reason, suitability.remedy.as_deref().unwrap_or_default());
-            assert!(text.contains(word), "{word:?} is not in {text:?}");
-            assert!(!text.contains("<disk>"));
-        }
-    }
-
-    #[test]
-    fn a_model_that_nobody_measured_is_found_with_what_to_do() {
-        let facts = |enabled, guessed| DeviceFacts {
-            cgroup: CgroupVersion::V2,
-            controller_enabled: true,
-            writeback_attributed: true,
-            elevator: Some("none".to_owned()),
-            elevators_available: vec!["none".to_owned()],
-            bfq_low_latency: None,
-            bfq_strict_guarantees: None,
-            iocost_available: true,
-            iocost_enabled: enabled,
-            iocost_model_guessed: guessed,
-            throttle_available: true,
-            rotational: false,
-            stacked_on: Vec::new(),
-            size_bytes: 1 << 40,
-            back_end_forced: None,
-        };
-        let finding = |enabled, guessed| {
-            let (id, name) = (DeviceId { major: 259, minor: 0 }, "nvme0n1".to_owned());
-            let device = Device { id, name, facts: facts(enabled, guessed) };
-            not_calibrated(&device, &suitability(&device.facts, None).named(&device.name))
-        };
-        let found = finding(true, true).expect("iocost shares out by a guess");
-        assert_eq!((found.kind, found.kind.is_warning()), (FindingKind::NotCalibrated, true));
-        for words in ["not calibrated for nvme0n1", "iocost_coef_gen.py", "/sys/block/nvme0n1/dev", "io.cost.model"] {
-            assert!(found.message.contains(words), "{}", found.message);
-        }
-        assert_eq!((finding(true, false), finding(false, true)), (None, None));
-    }
-}
+mod tests;

@@ -279,6 +279,7 @@ scripts! {
     fn a_disk_that_is_gone_is_put_back();
     fn a_group_whose_tenants_stop_keeps_its_weight();
     fn a_group_that_is_a_tenant_as_well_has_one_holder();
+    fn a_limit_set_beside_a_cap_stays_in_force();
     fn caps_are_dealt_and_lifted();
     fn caps_that_were_given_up_are_dealt_again_after_a_reload();
     fn elevator_is_switched_on_request();

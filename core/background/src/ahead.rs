@@ -275,12 +275,17 @@ mod tests {
     #[test]
     fn growth_is_what_is_added_and_not_what_is_freed() {
         let mut disk = Disk::default();
-        disk.space_mut(None).reported(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
+        disk.space_mut(None).reported(Nanos::from_secs(0), (1 << 30, 4 << 30), 0.0, true);
         let first = |disk: &Disk| expected(disk, Span::Day, (&|_| None, None), End::Likely)[0];
         let written = |disk: &Disk| first(disk).written_blocks_per_second * 4096.0;
-        disk.space_mut(None).reported(Nanos::from_secs(100), (1 << 30) - (1 << 20), 4 << 30, f64::from(2 << 20));
+        disk.space_mut(None).reported(
+            Nanos::from_secs(100),
+            ((1 << 30) - (1 << 20), 4 << 30),
+            f64::from(2 << 20),
+            true,
+        );
         assert!((written(&disk) - f64::from(1 << 20) / 21_600.0).abs() < 1.0, "a hundred seconds say nothing of a day");
-        disk.space_mut(None).reported(Nanos::from_secs(86_500), 1 << 30, 4 << 30, 0.0);
+        disk.space_mut(None).reported(Nanos::from_secs(86_500), (1 << 30, 4 << 30), 0.0, true);
         // Half of the first is forgotten after a day.
         assert!((written(&disk) - 1.5 * f64::from(1 << 20) / 86_450.0).abs() < 0.1, "{}", written(&disk));
         let slot = first(&disk);
@@ -290,8 +295,8 @@ mod tests {
     #[test]
     fn what_grows_follows_what_is_foreseen_to_be_written_where_writes_account_for_it() {
         let mut disk = Disk::default();
-        disk.space_mut(None).reported(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
-        disk.space_mut(None).reported(Nanos::from_secs(86_400), (1 << 30) + 864_000_000, 4 << 30, 0.0);
+        disk.space_mut(None).reported(Nanos::from_secs(0), (1 << 30, 4 << 30), 0.0, true);
+        disk.space_mut(None).reported(Nanos::from_secs(86_400), ((1 << 30) + 864_000_000, 4 << 30), 0.0, true);
         // 10,000 bytes a second grow of 20,000 that are written. From now on a thousand are written in the first hour of each day.
         let ahead = |seconds: f64| {
             let value = 3.6e6 * (seconds / 86_400.0).ceil() as f32;

@@ -28,8 +28,14 @@ pub(crate) struct Mean {
 impl Mean {
     /// Adds a value that held for `seconds`.
     pub(crate) fn add(&mut self, value: f64, seconds: f64, half_life_seconds: f64) {
+        self.add_signed(crate::quantity(value), seconds, half_life_seconds);
+    }
+
+    /// The same of a value that may be below 0.
+    pub(crate) fn add_signed(&mut self, value: f64, seconds: f64, half_life_seconds: f64) {
         let keep = 0.5_f64.powf(seconds / half_life_seconds);
-        self.sum = self.sum * keep + crate::quantity(value) * seconds;
+        let value = if value < 0.0 { -crate::quantity(-value) } else { crate::quantity(value) };
+        self.sum = self.sum * keep + value * seconds;
         self.weight = self.weight * keep + seconds;
     }
 
@@ -79,6 +85,13 @@ impl Learnt {
         let (low, high) = SECONDS_PER_ITEM_RANGE;
         self.cost.seconds_per_item = ((before + seconds) / all).clamp(low, high);
         self.cost.measured_seconds += seconds;
+    }
+
+    /// It only looked at what there is to do. What ran since it last did anything was spent on that.
+    pub(crate) fn looked(&mut self) {
+        if self.pending.1 <= 0.0 {
+            self.pending.0 = 0.0;
+        }
     }
 
     /// Others made so many requests a second beside it, where they make `alone` without it; it ran for this part of the time.

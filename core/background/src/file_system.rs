@@ -41,24 +41,37 @@ impl End {
 pub(crate) struct Space {
     /// Bytes in use and in all; nothing in all: unknown.
     space: (f64, f64),
-    /// Bytes a second by which what is in use grows.
+    /// Bytes a second by which what is in use grows; below 0 where more goes than comes.
     growth: Mean,
     space_at: Option<Nanos>,
 }
 
 impl Space {
-    /// Bytes in use, and bytes in all; so many were freed since by background work.
-    pub(crate) fn reported(&mut self, now: Nanos, used_bytes: u64, size_bytes: u64, freed_bytes: f64) {
+    /// Bytes in use, and bytes in all; so many were freed since by background work. Unless growth `is_net`, as in recordings of earlier
+    /// versions, what others deleted counts for nothing.
+    pub(crate) fn reported(
+        &mut self,
+        now: Nanos,
+        (used_bytes, size_bytes): (u64, u64),
+        freed_bytes: f64,
+        is_net: bool,
+    ) {
         if size_bytes == 0 {
             return;
         }
         let seconds = self.space_at.map_or(0.0, |at| now.since(at).as_secs_f64());
         if seconds > 0.0 && self.space.1 > 0.0 {
-            let grown = (used_bytes as f64 + freed_bytes - self.space.0).max(0.0);
-            self.growth.add(grown / seconds, seconds, SPACE_HALF_LIFE_SECONDS);
+            let grown = used_bytes as f64 + freed_bytes - self.space.0;
+            let counted = if is_net { grown } else { grown.max(0.0) };
+            self.growth.add_signed(counted / seconds, seconds, SPACE_HALF_LIFE_SECONDS);
         }
         self.space_at = Some(now);
         self.space = (used_bytes as f64, size_bytes as f64);
+    }
+
+    /// Bytes a second by which what is in use grows, as far as it grows.
+    fn growth(&self) -> f64 {
+        self.growth.over(GROWTH_SECONDS_MIN).max(0.0)
     }
 
     pub(crate) const fn seen_at(&self) -> Option<Nanos> {
@@ -77,7 +90,7 @@ impl Space {
     /// Seconds until `limit_share` of it is in use if it grows as it did, and the part that is free: whichever is least runs out first.
     pub(crate) fn left(&self, limit_share: f64) -> (f64, f64) {
         let room = (limit_share * self.capacity_bytes() - self.space.0).max(0.0);
-        let growth = self.growth.over(GROWTH_SECONDS_MIN);
+        let growth = self.growth();
         let seconds = if growth > 0.0 { room / growth } else { f64::INFINITY };
         (seconds, room / self.capacity_bytes())
     }
@@ -85,7 +98,7 @@ impl Space {
     /// The part of so many bytes written a second by which what is in use grows.
     pub(crate) fn kept_of(&self, written_bytes_per_second: f64) -> Option<f64> {
         let is_written = written_bytes_per_second > 0.0;
-        let kept = is_written.then(|| self.growth.over(GROWTH_SECONDS_MIN) / written_bytes_per_second);
+        let kept = is_written.then(|| self.growth() / written_bytes_per_second);
         kept.filter(|kept| *kept <= KEPT_MAX)
     }
 
@@ -96,7 +109,7 @@ impl Space {
         foreseen: Option<(Written<'a>, f64)>,
         end: End,
     ) -> impl FnMut(f64, f64) -> f64 + use<'a> {
-        let (as_before, mut until_now) = (self.growth.over(GROWTH_SECONDS_MIN), 0.0);
+        let (as_before, mut until_now) = (self.growth(), 0.0);
         move |slot_end, seconds| {
             let Some((written, kept)) = foreseen else { return as_before };
             let until_then = end.of(written(slot_end));
@@ -122,8 +135,8 @@ mod tests {
     fn what_runs_out_first_has_the_least_left() {
         let of = |used: u64, grown: u64| {
             let mut space = Space::default();
-            space.reported(Nanos::ZERO, used, 1000, 0.0);
-            space.reported(Nanos::from_secs(86_400), used + grown, 1000, 0.0);
+            space.reported(Nanos::ZERO, (used, 1000), 0.0, true);
+            space.reported(Nanos::from_secs(86_400), (used + grown, 1000), 0.0, true);
             space.left(0.95)
         };
         let (full, half, grows) = (of(900, 0), of(500, 0), of(400, 50));

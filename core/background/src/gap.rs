@@ -50,6 +50,11 @@ impl Gap {
         is_gap
     }
 
+    /// Nobody looks for a while: what comes meanwhile says nothing of the pauses before.
+    pub fn interrupt(&mut self) {
+        (self.quiet_since, self.used_since) = (None, None);
+    }
+
     /// How long a pause must last to be believed.
     pub fn wait(&self) -> Nanos {
         self.wait
@@ -94,6 +99,18 @@ mod tests {
         assert!(gap.wait() > WAIT_FIRST && gap.wait() <= WAIT_MAX, "{}", gap.wait().0);
         shares(&mut gap, 1000, 60_000, 6000);
         assert_eq!(gap.wait(), WAIT_MIN);
+    }
+
+    #[test]
+    fn when_nobody_looked_is_no_pause() {
+        let mut gap = Gap::default();
+        for second in (0..100).step_by(2) {
+            gap.look(Nanos::from_secs(second), 0);
+            assert!(gap.look(Nanos::from_secs(second + 1), 0));
+            gap.interrupt();
+            assert!(!gap.look(Nanos::from_secs(second + 1), 7));
+        }
+        assert_eq!(gap.wait(), WAIT_FIRST);
     }
 
     #[test]

@@ -7,7 +7,9 @@ use crate::file_system::BLOCK_BYTES;
 use crate::processors::Processors;
 use crate::slip::Slip;
 use crate::terms::{Growth, QueueId, Terms};
-use minerva_model::{BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState, Nanos};
+use minerva_model::{
+    BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings, BackgroundState, Nanos,
+};
 use serde::{Deserialize, Serialize};
 
 /// The time that work is given for which none was named: so that none is put off for ever.
@@ -72,14 +74,21 @@ impl Work {
 
     /// Takes a report; what was freed with it. A queue that lies about its progress is believed in what it does only: items that are
     /// taken back are not done, and never more than there are.
-    pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport) -> f64 {
+    pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport, settings: &BackgroundSettings) -> f64 {
         let done = crate::quantity(report.done_items);
-        self.learnt.ran(report.ran.as_secs_f64(), done - self.done_items);
-        let gets_on = report.gets_on.unwrap_or(done > self.done_items);
+        let does = done > self.done_items;
+        if settings.looking_costs_nothing && report.gets_on == Some(true) && !does {
+            self.learnt.looked();
+        } else {
+            self.learnt.ran(report.ran.as_secs_f64(), done - self.done_items);
+        }
+        let gets_on = report.gets_on.unwrap_or(does);
         self.in_vain = if gets_on { Nanos::ZERO } else { self.in_vain + report.ran };
         self.done_items = done;
         self.total_items = report.total_items.map(crate::quantity);
-        let freed = (self.tied_bytes - crate::quantity(report.tied_bytes)).max(0.0);
+        // A worker that begins anew knows of nothing that is tied until it has looked.
+        let frees = does || report.gets_on.is_none() || !settings.growth_is_net;
+        let freed = if frees { (self.tied_bytes - crate::quantity(report.tied_bytes)).max(0.0) } else { 0.0 };
         self.tied_bytes = crate::quantity(report.tied_bytes);
         self.ran += report.ran;
         self.processors.slice(report.processors.as_ref());

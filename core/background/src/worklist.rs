@@ -4,10 +4,12 @@
 //! else the one of the greatest priority. It has the gaps that others leave. Only where the plan says that a deadline or space would
 //! not hold by gaps alone it gets a part of the disk's time against others: never more than [`SHARE_MAX`], and where it was measured to
 //! cost others more than its own time, so little less that they keep half of their requests all the same. The plan is made with that
-//! bound, so that what costs others much is begun sooner and goes slower (docs/adr/0033).
+//! bound, so that what costs others much is begun sooner and goes slower (docs/adr/0033). Alarms are of all that is owed; what is taken from
+//! others is for the work that goes first, not for what tenants say that they owe beside it, nor for what hangs (docs/adr/0034).
 
 mod alarms;
 mod calibration;
+mod counted;
 mod due;
 mod ends;
 mod measure;
@@ -16,6 +18,7 @@ mod space;
 mod view;
 
 use calibration::Calibrating;
+use counted::Whose;
 use orders::share_max;
 pub use space::SpaceDate;
 use space::SpaceNotice;
@@ -32,7 +35,7 @@ use minerva_model::{
     Effect, Nanos,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Whatever is late, others keep half of the disk's time, and half of the requests that they make without the work.
 const SHARE_MAX: u16 = 500;
@@ -67,6 +70,9 @@ struct InForce {
     ends: BTreeMap<BackgroundId, f64>,
     #[serde(default)]
     order: Vec<BackgroundId>,
+    /// The queues that it is made for. Absent: all that could run.
+    #[serde(default)]
+    counted: Option<BTreeSet<BackgroundId>>,
 }
 
 /// The work of a host.
@@ -133,16 +139,16 @@ impl Worklist {
     pub fn reported(&mut self, now: Nanos, report: &BackgroundReport) {
         let Some(work) = self.works.get_mut(&report.id) else { return };
         let was_owed = work.is_owed();
-        let freed = work.reported(now, report);
+        let freed = work.reported(now, report, &self.settings);
         let device = work.queue.device;
         if work.is_owed() != was_owed {
             self.plans.remove(&device);
         }
-        if let Some(in_force) = self.plans.get_mut(&device) {
+        if let Some(in_force) = self.plans.get_mut(&device).filter(|in_force| in_force.counts(report.id)) {
             in_force.served += f64::from(PARTS) * report.ran.as_secs_f64();
         }
         let space = self.disks.entry(device).or_default().space_mut(report.file_system);
-        space.reported(now, report.used_bytes, report.size_bytes, freed);
+        space.reported(now, (report.used_bytes, report.size_bytes), freed, self.settings.growth_is_net);
     }
 
     /// The queue that runs in a cgroup.
@@ -180,29 +186,40 @@ impl Worklist {
         let mut effects = self.learn(device);
         effects.extend(self.end_calibration(now, device));
         if self.is_plan_due(now, device) {
-            let slots = slots_in_force(self.settings.first_hour_by_minutes);
-            let plan = self.planned(now, device, (&slots, Spread::Headroom), foreseen, End::Likely);
-            let is_short_of_space = plan.alarms.iter().any(|alarm| matches!(alarm.shortage, Shortage::Space { .. }));
-            let date = is_short_of_space.then(|| self.space_date(now, device, Span::Month, foreseen));
-            effects.extend(self.alarm(now, device, &plan, date));
-            effects.extend(if is_short_of_space { None } else { self.notice(now, device, foreseen) });
-            let used_blocks = self.used_blocks(device);
-            let order = self.in_order(now, device);
-            let ends = self.ends(now, &plan, &order);
-            if let Some(before) = self.plans.remove(&device) {
-                self.slipped(&before, now, &ends, &order);
-            }
-            let left = (0.0, 0.0);
-            let in_force = InForce { plan, made: now, served: 0.0, is_stale: false, left, used_blocks, ends, order };
-            self.plans.insert(device, in_force);
+            effects.extend(self.plan_anew(now, device, foreseen));
         }
         effects.extend(self.orders(now, device).into_iter().map(Effect::Background));
         effects
     }
 
+    /// Puts a new plan in force. Answers with what it tells.
+    fn plan_anew(&mut self, now: Nanos, device: DeviceId, foreseen: Foreseen<'_>) -> Vec<Effect> {
+        let slots = slots_in_force(self.settings.first_hour_by_minutes);
+        let planned = |whose| self.planned(now, whose, (&slots, Spread::Headroom), foreseen, End::Likely);
+        let of_all = planned(Whose::all(device));
+        let counted = self.counted(now, device);
+        let whose = Whose::only(device, counted.as_ref());
+        let of_counted = counted.is_some().then(|| planned(whose));
+        let used_blocks = self.used_blocks(whose);
+        let is_short_of_space = of_all.alarms.iter().any(|alarm| matches!(alarm.shortage, Shortage::Space { .. }));
+        let date = is_short_of_space.then(|| self.space_date(now, device, Span::Month, foreseen));
+        let mut effects: Vec<Effect> = self.alarm(now, device, &of_all, date).into_iter().collect();
+        effects.extend(if is_short_of_space { None } else { self.notice(now, device, foreseen) });
+        let plan = of_counted.unwrap_or(of_all);
+        let order = self.in_order(now, device);
+        let ends = self.ends(now, &plan, &order);
+        if let Some(before) = self.plans.remove(&device) {
+            self.slipped(&before, now, &ends, &order);
+        }
+        let (served, is_stale, left) = (0.0, false, (0.0, 0.0));
+        let in_force = InForce { plan, made: now, served, is_stale, left, used_blocks, ends, order, counted };
+        self.plans.insert(device, in_force);
+        effects
+    }
+
     /// The plan of a disk, for people: work takes every gap, and from others what it must.
     pub fn plan(&self, now: Nanos, device: DeviceId, span: Span, foreseen: Foreseen<'_>) -> Plan {
-        self.planned(now, device, (&span.slots(), Spread::Early), foreseen, End::Likely)
+        self.planned(now, Whose::all(device), (&span.slots(), Spread::Early), foreseen, End::Likely)
     }
 
     /// The same, with what each queue has and owes over time, in so many stretches at most.
@@ -213,7 +230,7 @@ impl Worklist {
         (span, stretches): (Span, usize),
         foreseen: Foreseen<'_>,
     ) -> (Plan, Vec<QueueOverTime>) {
-        self.with_input(now, device, (&span.slots(), Spread::Early), foreseen, End::Likely, |input| {
+        self.with_input(now, Whose::all(device), (&span.slots(), Spread::Early), foreseen, End::Likely, |input| {
             let plan = Plan::new(input);
             let queues = plan.by_queue(input, stretches);
             (plan, queues)
@@ -225,30 +242,29 @@ impl Worklist {
     fn planned(
         &self,
         now: Nanos,
-        device: DeviceId,
+        whose: Whose<'_>,
         (slots, spread): (&[f64], Spread),
         foreseen: Foreseen<'_>,
         end: End,
     ) -> Plan {
-        self.with_input(now, device, (slots, spread), foreseen, end, Plan::new)
+        self.with_input(now, whose, (slots, spread), foreseen, end, Plan::new)
     }
 
     fn with_input<T>(
         &self,
         now: Nanos,
-        device: DeviceId,
+        whose: Whose<'_>,
         (slots, spread): (&[f64], Spread),
         foreseen: Foreseen<'_>,
         end: End,
         make: impl FnOnce(&PlanInput<'_>) -> T,
     ) -> T {
         let nothing = Disk::default();
-        let disk = self.disks.get(&device).unwrap_or(&nothing);
-        let file_system = self.shortest_of_space(device);
+        let disk = self.disks.get(&whose.device).unwrap_or(&nothing);
+        let file_system = self.shortest_of_space(whose);
         let mut debts = Debts::default();
-        let owed = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
         let due = |work: &Work| if self.settings.slips_count { work.planned_due(now) } else { work.due() };
-        owed.for_each(|work| work.defer_into(&mut debts, due(work), file_system));
+        self.ready(whose).for_each(|work| work.defer_into(&mut debts, due(work), file_system));
         let is_corrected = self.settings.replan_on_error;
         make(&PlanInput {
             now_seconds: now.as_secs_f64(),
@@ -258,15 +274,14 @@ impl Worklist {
             used_blocks: disk.space(file_system).used_blocks(debts.tied_blocks()),
             limit_share: LIMIT_SHARE,
             spread,
-            against_cores_max: self.against_max(device),
+            against_cores_max: self.against_max(whose),
             wait_seconds: None,
         })
     }
 
     /// Thousandths of a disk's time that its work may take against others, by what it costs them in the mean of all that is left.
-    fn against_max(&self, device: DeviceId) -> f64 {
-        let owed = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
-        let (lost, left) = owed.fold((0.0, 0.0), |(lost, left), work| {
+    fn against_max(&self, whose: Whose<'_>) -> f64 {
+        let (lost, left) = self.ready(whose).fold((0.0, 0.0), |(lost, left), work| {
             let seconds = work.left_seconds();
             (lost + seconds * work.learnt.slow_down(), left + seconds)
         });

@@ -167,12 +167,15 @@ impl SchedulerName {
         self.entry().promises.contains(&promise)
     }
 
-    /// What a contract over bytes is in this scheduler's units, for requests of `block_bytes`.
+    /// What a contract over bytes is in this scheduler's units, for requests of `block_bytes`. A request is charged in whole units, so
+    /// that one of 6 KiB in units of 4 KiB has 3 KiB a unit.
     pub fn contract(self, bytes_per_second: f64, burst_bytes: f64, delay: Nanos, block_bytes: u32) -> Contract {
-        let unit = f64::from(match self.cost() {
-            Cost::PerRequest => block_bytes.max(1),
-            Cost::PerBytes(unit_bytes) => unit_bytes.min(block_bytes.max(1)),
-        });
+        let block_bytes = block_bytes.max(1);
+        let units = match self.cost() {
+            Cost::PerRequest => 1,
+            Cost::PerBytes(unit_bytes) => block_bytes.div_ceil(unit_bytes.max(1)),
+        };
+        let unit = f64::from(block_bytes) / f64::from(units);
         Contract { rate_per_second: bytes_per_second / unit, burst: burst_bytes / unit, delay }
     }
 }

@@ -99,6 +99,12 @@ impl Injection {
         }
     }
 
+    /// So many of the requests at the disk hang. They are not counted any more, nor when they are done.
+    pub(crate) fn give_up(&mut self, hung: u32) {
+        self.in_flight = self.in_flight.saturating_sub(hung);
+        self.sample = None;
+    }
+
     /// A request is done; `limit` is its flow's.
     pub(crate) fn completed(&mut self, now: Nanos, request: &Request, limit: &mut Limit) {
         if let Some(sample) = self.sample.filter(|sample| sample.request == Some(request.id)) {

@@ -17,6 +17,7 @@ mod admission;
 mod catalog;
 mod flow;
 mod heap;
+mod in_flight;
 mod injection;
 mod peak_rate;
 mod request;

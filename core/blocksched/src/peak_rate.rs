@@ -59,6 +59,11 @@ impl PeakRate {
         self.last_completion = now;
     }
 
+    /// So many of the requests in flight hang: what is slow while they do is not the disk.
+    pub(crate) fn give_up(&mut self, hung: u32) {
+        self.in_flight = self.in_flight.saturating_sub(hung);
+    }
+
     /// Ends the observation and learns from it what there is to learn.
     fn conclude(&mut self, start: f64) {
         let span = self.last.max(self.last_completion).since(self.first);

@@ -46,6 +46,11 @@ impl Request {
     pub const fn end_bytes(&self) -> u64 {
         self.offset_bytes.saturating_add(self.length_bytes as u64)
     }
+
+    /// Whether the disk moves data for it, and has to be where the data is: not for a flush or a discard.
+    pub const fn moves_data(&self) -> bool {
+        matches!(self.kind, Kind::Read | Kind::Write)
+    }
 }
 
 /// How a request is charged.

@@ -22,8 +22,18 @@ enum Link {
     Right(u32),
 }
 
-/// A sorted set of requests. Insertion, removal and look-up cost O(log n) on average, whatever the order of offsets: the
-/// shape depends on a fixed pseudo-random sequence only, so runs repeat.
+/// The priority of the next node, from that of the one before it.
+fn next_priority(before: u32) -> u32 {
+    let mut random = before;
+    random ^= random << 13;
+    random ^= random >> 17;
+    random ^= random << 5;
+    random
+}
+
+/// A sorted set of requests. Insertion, removal and look-up cost O(log n) on average, for offsets that were not chosen by the
+/// priorities: those are a fixed pseudo-random sequence, so that runs repeat. A guest that knows it can make one long path of all that it
+/// has queued, so nothing here recurses.
 #[derive(Clone, Debug)]
 pub(crate) struct Sorted {
     nodes: Vec<Node>,
@@ -47,9 +57,7 @@ impl Sorted {
 
     /// Puts a request in; `sequence` tells it from others at the same offset.
     pub(crate) fn insert(&mut self, request: Request, sequence: u64) {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 17;
-        self.random ^= self.random << 5;
+        self.random = next_priority(self.random);
         let key = (request.offset_bytes, sequence);
         let node = Node { key, request, priority: self.random, left: NONE, right: NONE };
         let index = match self.free.pop() {
@@ -68,9 +76,7 @@ impl Sorted {
             link = self.towards(at, key);
             at = self.follow(link);
         }
-        let (left, right) = self.split(at, key);
-        let node = &mut self.nodes[index as usize];
-        (node.left, node.right) = (left, right);
+        self.split(at, index);
         self.set(link, index);
         self.length += 1;
     }
@@ -87,8 +93,7 @@ impl Sorted {
             return None;
         }
         let Node { left, right, .. } = self.nodes[found as usize];
-        let below = self.merge(left, right);
-        self.set(link, below);
+        self.merge(link, left, right);
         self.free.push(found);
         self.length -= 1;
         Some(self.nodes[found as usize].request)
@@ -141,43 +146,41 @@ impl Sorted {
         }
     }
 
-    /// Splits into keys below `key` and the rest.
-    fn split(&mut self, at: u32, key: (u64, u64)) -> (u32, u32) {
-        if at == NONE {
-            return (NONE, NONE);
+    /// Parts what is at and below `at`: what comes before the node `index` goes below it to the left, the rest to the right.
+    fn split(&mut self, mut at: u32, index: u32) {
+        let key = self.nodes[index as usize].key;
+        let (mut before, mut after) = (Link::Left(index), Link::Right(index));
+        while at != NONE {
+            let onwards = self.towards(at, key);
+            let end = if matches!(onwards, Link::Right(_)) { &mut before } else { &mut after };
+            let filled = std::mem::replace(end, onwards);
+            self.set(filled, at);
+            at = self.follow(onwards);
         }
-        let node = self.nodes[at as usize];
-        if node.key < key {
-            let (left, right) = self.split(node.right, key);
-            self.nodes[at as usize].right = left;
-            (at, right)
-        } else {
-            let (left, right) = self.split(node.left, key);
-            self.nodes[at as usize].left = right;
-            (left, at)
-        }
+        self.set(before, NONE);
+        self.set(after, NONE);
     }
 
-    /// Joins two treaps, every key of the first below every key of the second.
-    fn merge(&mut self, left: u32, right: u32) -> u32 {
-        if left == NONE || right == NONE {
-            return if left == NONE { right } else { left };
+    /// Joins two treaps at `link`, every key of the first below every key of the second.
+    fn merge(&mut self, mut link: Link, mut left: u32, mut right: u32) {
+        while left != NONE && right != NONE {
+            if self.nodes[left as usize].priority > self.nodes[right as usize].priority {
+                self.set(link, left);
+                link = Link::Right(left);
+                left = self.follow(link);
+            } else {
+                self.set(link, right);
+                link = Link::Left(right);
+                right = self.follow(link);
+            }
         }
-        if self.nodes[left as usize].priority > self.nodes[right as usize].priority {
-            let below = self.nodes[left as usize].right;
-            self.nodes[left as usize].right = self.merge(below, right);
-            left
-        } else {
-            let below = self.nodes[right as usize].left;
-            self.nodes[right as usize].left = self.merge(left, below);
-            right
-        }
+        self.set(link, if left == NONE { right } else { left });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Sorted;
+    use super::{Sorted, next_priority};
     use crate::{FlowId, Kind, Request, RequestId};
     use minerva_model::Nanos;
     use proptest::prelude::{prop_assert_eq, proptest};
@@ -194,6 +197,45 @@ mod tests {
             length_bytes: 1,
             arrived: Nanos::ZERO,
         }
+    }
+
+    /// Of a thread whose stack is a small part of a worker's.
+    #[test]
+    fn offsets_chosen_by_the_priorities_take_no_stack() {
+        let chain = || {
+            let mut random = Sorted::default().random;
+            let mut priorities: Vec<u32> = (0..20_000)
+                .map(|_| {
+                    random = next_priority(random);
+                    random
+                })
+                .collect();
+            // The last one in is above all others, and takes the place between them.
+            let greatest = (0..priorities.len()).max_by_key(|index| priorities[*index]).unwrap();
+            priorities.truncate(greatest);
+            assert!(greatest > 5_000, "{greatest}");
+            let mut falling: Vec<usize> = (0..greatest).collect();
+            falling.sort_by_key(|index| std::cmp::Reverse(priorities[*index]));
+            // Each is below the one before it, and from the two ends inwards.
+            let mut offsets = vec![0; greatest];
+            for (rank, index) in falling.iter().enumerate() {
+                offsets[*index] = if rank % 2 == 0 { rank } else { 2 * greatest - rank } as u64;
+            }
+            let mut sorted = Sorted::default();
+            for (sequence, offset) in (0..).zip(offsets.iter().copied().chain([greatest as u64])) {
+                sorted.insert(request(offset, sequence), sequence);
+            }
+            assert!(sorted.remove(greatest as u64, greatest as u64).is_some());
+            offsets.sort_unstable();
+            for offset in offsets {
+                let (first, sequence) = sorted.at_or_after(0).unwrap();
+                assert_eq!(first.offset_bytes, offset);
+                sorted.remove(offset, sequence);
+            }
+            sorted.len()
+        };
+        let small = std::thread::Builder::new().stack_size(128 << 10);
+        assert_eq!(small.spawn(chain).unwrap().join().unwrap(), 0);
     }
 
     proptest! {

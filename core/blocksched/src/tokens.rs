@@ -12,7 +12,7 @@ use minerva_model::Nanos;
 /// a minute and is served 10,000 a second would fill 63 bits in four hours.
 pub(crate) type Instant = i128;
 
-/// The contract of a flow that has none: served when nobody who has one is due.
+/// The contract of a flow that has none, under HTBS: served when nobody who has one is due, apart from its part.
 pub(crate) const BACKGROUND: Contract = Contract { rate_per_second: 0.0, burst: 0.0, delay: Nanos::from_secs(3600) };
 
 /// `now` as an [`Instant`].

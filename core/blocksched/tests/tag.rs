@@ -202,3 +202,30 @@ fn priorities_count_at_any_depth() {
         }
     }
 }
+
+/// It is owed more, and what it has at the device is never done: it is waited for once, and not again until it is done.
+#[test]
+fn who_is_owed_service_and_has_a_request_that_hangs_is_waited_for_once() {
+    let mut tag = Tag::new(TagOptions { depth: 8, ..TagOptions::default() });
+    let hung = request(0, 0, Kind::Read, Some(100), Nanos::ZERO);
+    tag.add(Nanos::ZERO, hung);
+    assert_eq!(tag.next(Nanos::ZERO), Dispatch::Send(hung));
+    (1..100).for_each(|id| tag.add(Nanos::ZERO, request(id, 1, Kind::Read, Some(1), Nanos::ZERO)));
+    assert_eq!(served_of_one(&mut tag, Nanos::ZERO, 10), 1, "its counter is above the other's by then");
+    assert_eq!(tag.next(Nanos::ZERO), Dispatch::WaitUntil(Nanos::SECOND));
+    assert_eq!(served_of_one(&mut tag, Nanos::SECOND, 10), 10);
+    // Another one of the same flow is served, and waited for within the plug as always.
+    tag.add(Nanos::SECOND, request(100, 0, Kind::Read, Some(100), Nanos::SECOND));
+    assert_eq!(serve(&mut tag, Nanos::SECOND), Some(0));
+    let after_plug = Nanos::SECOND + TagOptions::default().plug;
+    assert_eq!(serve(&mut tag, Nanos::SECOND), Some(1), "which is owed as much now");
+    assert_eq!(tag.next(Nanos::SECOND), Dispatch::WaitUntil(after_plug));
+    assert_eq!(served_of_one(&mut tag, after_plug, 10), 10);
+    // It is done after all: the flow is waited for again as long as a request of it is at the device.
+    tag.complete(after_plug, &hung);
+    let next = request(101, 0, Kind::Read, Some(100), after_plug);
+    tag.add(after_plug, next);
+    assert_eq!(tag.next(after_plug), Dispatch::Send(next));
+    assert_eq!(serve(&mut tag, after_plug), Some(1));
+    assert_eq!(tag.next(after_plug), Dispatch::WaitUntil(after_plug + Nanos::SECOND));
+}

@@ -91,6 +91,11 @@ impl Credits {
         self.accounts.get(account).map_or(MicroCredits::ZERO, Account::held)
     }
 
+    /// The store was asked about an account: what it says of its credits is no news.
+    pub(crate) fn is_known(&self, account: &str) -> bool {
+        self.accounts.get(account).is_some_and(|account| account.known)
+    }
+
     /// What all accounts hold together.
     pub(crate) fn held_in_all(&self) -> MicroCredits {
         self.accounts.values().map(Account::held).sum()

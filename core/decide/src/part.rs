@@ -159,6 +159,12 @@ impl Decider {
         self.participation.credits.bought(&member.account, &member.declaration_key, request)
     }
 
+    /// Whether what the store says of the credits of a tenant's account is known already, and would be ignored.
+    pub fn knows_credits(&self, tenant: TenantId) -> bool {
+        let member = self.participation.members.get(&tenant);
+        member.is_some_and(|member| self.participation.credits.is_known(&member.account))
+    }
+
     /// What all accounts hold together.
     pub fn credits_held(&self) -> MicroCredits {
         self.participation.credits.held_in_all()

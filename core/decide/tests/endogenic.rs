@@ -130,7 +130,8 @@ fn where_the_long_are_known_everybody_gains_what_was_first_asked_for() {
     }
 }
 
-/// Nothing tells two silent tenants apart that begin together. So they get alike, and when the shorter ends the longer has had as much.
+/// A calculation, which runs no decider: it says why "done before" cannot do without history. Nothing tells two silent tenants apart that
+/// begin together. So they get alike, and when the shorter ends the longer has had as much.
 #[test]
 fn no_schedule_that_treats_two_newcomers_alike_does_what_was_first_asked_for() {
     let [short, coordinated, ..] = PAPER_SIZES;

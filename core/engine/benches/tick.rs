@@ -169,6 +169,7 @@ fn device(id: DeviceId) -> Device {
         iocost_enabled: false,
         iocost_model_guessed: false,
         throttle_available: true,
+        multi_queue: true,
         rotational: true,
         stacked_on: Vec::new(),
         size_bytes: 4_000_000_000_000,

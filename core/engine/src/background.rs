@@ -5,8 +5,8 @@ use minerva_background::{Foreground, Foreseen, Plan, QueueOverTime, SpaceDate, S
 use minerva_decide::Decider;
 use minerva_model::{
     BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings, Decision,
-    DeviceId, DiskCalibration, Effect, Expectation, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos, Outlook,
-    SharedLoad, Signals, Tenant, TenantId,
+    DeviceId, DiskCalibration, Effect, Expectation, IoSignals, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos,
+    Outlook, SharedLoad, Signals, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,6 +153,14 @@ impl Background {
         decisions
     }
 
+    /// What a tenant does on a disk is background work.
+    fn is_work(&self, tenant: TenantId, device: DeviceId) -> bool {
+        let is_told = |id: &BackgroundId| self.worklist.hold(*id) == Some(BackgroundHold::Told);
+        let may_do = |cgroup: &String| self.worklist.may_do_what_it_owes(cgroup, device);
+        // Who owes some work has a foreground of its own too. The operator's work has none, on whichever disks it is.
+        self.tenants.get(&tenant).is_some_and(|id| !is_told(id) || self.cgroups.get(&tenant).is_none_or(may_do))
+    }
+
     /// What others than background work did on a disk, and the length of the slice in seconds.
     fn foreground(&self, signals: &Signals, device: DeviceId) -> (Foreground, f64) {
         let Some(disk) = signals.devices.iter().find(|disk| disk.device == device) else {
@@ -163,8 +171,9 @@ impl Background {
             return (Foreground::default(), 0.0);
         }
         let rows = || signals.io.iter().filter(|row| row.device == device);
-        let mine = rows().any(|row| row.active && self.tenants.contains_key(&row.tenant));
-        let others = || rows().filter(|row| !self.tenants.contains_key(&row.tenant));
+        let is_work = |row: &&IoSignals| self.is_work(row.tenant, device);
+        let mine = rows().any(|row| row.active && is_work(&row));
+        let others = || rows().filter(|row| !is_work(row));
         // What no tenant accounts for is the foreground's only where no work of ours ran that the kernel may do for it.
         let busy =
             if mine { others().map(|row| row.disk_part()).sum() } else { f64::from(disk.busy_permille) / 1000.0 };

@@ -16,6 +16,11 @@ impl Engine {
         self.decider.purchase(tenant, request)
     }
 
+    /// Whether what the store says of the credits of a tenant's account is known already, and would be ignored.
+    pub fn knows_credits(&self, tenant: TenantId) -> bool {
+        self.decider.knows_credits(tenant)
+    }
+
     /// What all accounts hold together.
     pub fn credits_held(&self) -> MicroCredits {
         self.decider.credits_held()

@@ -33,7 +33,9 @@ fn engine(purchases: &[Purchase]) -> Engine {
         let lots = vec![CreditLot { amount: MicroCredits::credits(500), expires_in: Nanos::from_secs(600) }];
         let purchases = if number == 1 { purchases.to_vec() } else { Vec::new() };
         let recalled = Recalled { tenant: tenant.id, lots, purchases, declaration: None };
+        let id = tenant.id;
         engine.handle(NOW, Event::TenantSeen { tenant, history: Vec::new() });
+        assert_eq!(engine.knows_credits(id), number == 2, "the second is of the first's account");
         engine.handle(NOW, Event::Recalled(Box::new(recalled)));
     }
     while engine.poll_effect().is_some() {}

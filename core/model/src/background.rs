@@ -215,6 +215,24 @@ pub struct BackgroundSettings {
     /// plan; no end moves away faster than time passes. In recordings of earlier versions it is seen of all, with what is taken from others.
     #[serde(default)]
     pub compares_like_ends: bool,
+    /// What tenants owe comes after all of the operator's work that gets on. In recordings of earlier versions it goes before that where its
+    /// deadline is near.
+    #[serde(default)]
+    pub debts_come_last: bool,
+    /// What is taken from others is planned without what tenants owe beside the operator's work, what hangs and what says nothing. In recordings
+    /// of earlier versions all of that counts.
+    #[serde(default)]
+    pub takes_for_who_goes: bool,
+    /// A file system grows by what is added less what goes, and only who does something frees. In recordings of earlier versions what goes
+    /// counts for nothing.
+    #[serde(default)]
+    pub growth_is_net: bool,
+    /// The time for which work only looks at what there is to do is not what its items cost. In recordings of earlier versions it is.
+    #[serde(default)]
+    pub looking_costs_nothing: bool,
+    /// What a tenant does is work only on the disk for which it owes some, and while that may be done. In recordings of earlier versions always.
+    #[serde(default)]
+    pub debts_are_told_apart: bool,
 }
 
 impl Default for BackgroundSettings {
@@ -226,6 +244,11 @@ impl Default for BackgroundSettings {
             forgets_gone_disks: true,
             calibrates_alone: true,
             compares_like_ends: true,
+            debts_come_last: true,
+            takes_for_who_goes: true,
+            growth_is_net: true,
+            looking_costs_nothing: true,
+            debts_are_told_apart: true,
         }
     }
 }
@@ -240,6 +263,11 @@ impl BackgroundSettings {
             forgets_gone_disks: false,
             calibrates_alone: false,
             compares_like_ends: false,
+            debts_come_last: false,
+            takes_for_who_goes: false,
+            growth_is_net: false,
+            looking_costs_nothing: false,
+            debts_are_told_apart: false,
         }
     }
 }

@@ -57,6 +57,10 @@ pub struct Device {
 /// An average seek and half a turn of a disk at 7200 rpm: 8.5 + 4.2 ms in data sheets.
 pub const POSITIONING: Nanos = Nanos(12_700_000);
 
+const fn yes() -> bool {
+    true
+}
+
 /// What the kernel said of a device when it was last looked at. `core/actuate` turns it into a suitability.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceFacts {
@@ -85,6 +89,10 @@ pub struct DeviceFacts {
     pub iocost_model_guessed: bool,
     /// The throttle knobs exist (`io.max`, or `blkio.throttle.*`).
     pub throttle_available: bool,
+    /// Requests go through the kernel's blk-mq (`/sys/block/<disk>/mq` exists), which iocost and BFQ need. Not so on disks that pass requests
+    /// on, as most stacked ones and NVMe multipath heads do, and on persistent memory. Recordings of earlier versions do not say.
+    #[serde(default = "yes")]
+    pub multi_queue: bool,
     /// The kernel's flag: seeks cost time.
     pub rotational: bool,
     /// The whole disks below a stacked device (dm, md, loop on a disk), after resolving; empty for a leaf.

@@ -10,7 +10,7 @@ use minerva_model::{
 };
 
 /// Numbers of what tenants owe begin here, so that they are never those of what operators registered.
-const FIRST_ID: u32 = 1 << 31;
+pub(crate) const FIRST_ID: u32 = 1 << 31;
 /// What one tenant may owe at once.
 const OWED_MAX: usize = 16;
 /// Before anything was measured: a second of it takes a second.

@@ -25,6 +25,13 @@ pub enum Change {
 }
 
 impl Queues {
+    /// It is known what there is: before the store was read, whatever is not found may be in it. Errors: a sentence.
+    pub fn check_loaded(&self) -> Result<(), String> {
+        let why = "the store has not been read yet, so nobody knows what background work there is; try again in a few seconds, and see \
+                   `minerva-ctl status` if that does not help";
+        self.is_loaded.then_some(()).ok_or_else(|| why.to_owned())
+    }
+
     /// There may be one more queue, of this name.
     fn judge_room(&self, name: &str) -> Result<(), String> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
@@ -76,6 +83,7 @@ impl Queues {
 
     /// What pausing, resuming or removing a queue means. Errors: a sentence.
     pub fn change(&mut self, request: &v1::ChangeBackgroundRequest) -> Result<Change, String> {
+        self.check_loaded()?;
         let queue = self.named(&request.name);
         let queue = queue.ok_or_else(|| match self.owed.values().find(|owed| owed.owner.name == request.name) {
             Some(owed) => format!("{} is what {} owes: only its program ends it", request.name, owed.owner.tenant_name),
@@ -185,6 +193,7 @@ mod tests {
     fn a_command_that_must_not_be_stopped_is_paused_only_before_it_has_begun() {
         let root = tempfile::tempdir().expect("a directory");
         let mut queues = queues_in(root.path());
+        queues.is_loaded = true;
         for (id, never_stop) in [(1, true), (2, false)] {
             let request = v1::AddBackgroundRequest { name: format!("b{id}"), never_stop, ..<_>::default() };
             let row = row(BackgroundId(id), Kind::Command, request).expect("it can be meant");
@@ -207,5 +216,22 @@ mod tests {
         assert_eq!(pause(&mut queues, "b2"), Ok(()), "it can be stopped");
         queues.queues.get_mut(&BackgroundId(1)).expect("it is there").row.state = BackgroundState::Failed;
         assert_eq!(pause(&mut queues, "b1"), Ok(()), "it is over");
+    }
+
+    #[test]
+    fn before_the_store_was_read_nobody_is_told_that_there_is_no_such_work() {
+        let root = tempfile::tempdir().expect("a directory");
+        let mut queues = queues_in(root.path());
+        let change = |queues: &mut crate::Queues| {
+            let change = v1::BackgroundChange::Remove.into();
+            queues
+                .change(&v1::ChangeBackgroundRequest { name: "rm-1-1".to_owned(), change })
+                .expect_err("none is there")
+        };
+        let why = queues.check_loaded().expect_err("it was not read");
+        assert_eq!(change(&mut queues), why);
+        assert_eq!(queues.load((Vec::new(), BackgroundId(0)), |_| true), []);
+        assert_eq!(queues.check_loaded(), Ok(()));
+        assert_eq!(change(&mut queues), "there is no background work called rm-1-1");
     }
 }

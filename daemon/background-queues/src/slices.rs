@@ -2,6 +2,7 @@
 //! and then to the store.
 
 use crate::absent::Tables;
+use crate::owed::FIRST_ID;
 use crate::registered::{self, ahead_ns, both_clocks, keep_position, spec};
 use crate::{Queue, Queues};
 use minerva_clock::boottime;
@@ -39,6 +40,7 @@ impl Queues {
     ) -> Vec<Event> {
         self.is_loaded = true;
         self.last_id = last_id;
+        self.end_unknown(&rows);
         let tables = Tables::default();
         for row in rows {
             let device = if row.state == BackgroundState::Done { self.disk_of_done(&row, &tables) } else { None };
@@ -46,6 +48,21 @@ impl Queues {
             drop(self.set(row, device));
         }
         self.find_disks_by(&tables, is_watched)
+    }
+
+    /// Ends work that is in no row: of a store that was lost, or that was removed when the last daemon had no time left to end it. Its numbers
+    /// are not used again, for what it left would be taken for another's: its end, that its command was begun, or a worker that lives.
+    fn end_unknown(&mut self, rows: &[BackgroundRow]) {
+        let is_known = |id: &BackgroundId| rows.iter().any(|row| row.id == *id);
+        let mut left = self.settings.numbers_left();
+        left.retain(|id| id.0 < FIRST_ID);
+        self.last_id = left.last().map_or(self.last_id, |last| self.last_id.max(*last));
+        for id in left.into_iter().filter(|id| !is_known(id)) {
+            tracing::warn!("background work {id} is in no list any more, and what is left of it is ended and removed");
+            if let Some(carrier) = self.carry() {
+                carrier.remove(id);
+            }
+        }
     }
 
     /// How far all is, as asked for in the slice before. Never waits.
@@ -131,7 +148,7 @@ mod tests {
     use crate::Queue;
     use crate::registered::{both_clocks, due_unix_ms};
     use crate::requests::row;
-    use crate::testing::queues;
+    use crate::testing::{queues, queues_in};
     use minerva_api::v1;
     use minerva_linux_background::Kind;
     use minerva_model::{BackgroundId, BackgroundState, DeviceId, Event, Nanos};
@@ -157,5 +174,27 @@ mod tests {
         let due_ns = i128::from(due_unix_ms(&queues.queues[&BackgroundId(1)].row)) * 1_000_000;
         let left_ns = due_ns - i128::from(unix_ns) - 600_000_000_000;
         assert_eq!(queue.due.map(|due| i128::from(due.0) - i128::from(boottime.0)), Some(left_ns));
+    }
+
+    #[test]
+    fn what_a_lost_store_knew_is_ended_and_its_numbers_are_not_used_again() {
+        let root = tempfile::tempdir().expect("a directory");
+        let left = |kind: &str, number: u32| root.path().join(kind).join(format!("background/b{number}"));
+        for directory in [left("state", 1), left("state", 2), left("run", 3)] {
+            std::fs::create_dir_all(directory).expect("a directory");
+        }
+        // By this new work of that number would have been done at once.
+        let result = r#"{"is_done":true,"message":"","progress":{}}"#;
+        for number in [1, 2] {
+            std::fs::write(left("state", number).join("result"), result).expect("a file");
+        }
+        let mut queues = queues_in(root.path());
+        let known = row(BackgroundId(2), Kind::Delete, v1::AddBackgroundRequest::default()).expect("it can be meant");
+        assert_eq!(queues.load((vec![known], BackgroundId(2)), |_| true), []);
+        assert_eq!(queues.last_id, BackgroundId(3));
+        // Until all is done that was said before.
+        drop(queues.stop());
+        let is_there = [left("state", 1), left("state", 2), left("run", 3)].map(|directory| directory.exists());
+        assert_eq!(is_there, [false, true, false]);
     }
 }

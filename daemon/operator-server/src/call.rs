@@ -64,8 +64,8 @@ pub enum BackgroundCall {
     Add(v1::AddBackgroundRequest, BackgroundAnswer),
     /// Pause, resume or remove it.
     Change(v1::ChangeBackgroundRequest, BackgroundAnswer),
-    /// Tell of all.
-    Show(v1::BackgroundRequest, oneshot::Sender<Shown>),
+    /// Tell of all. Errors: a sentence why nobody knows yet.
+    Show(v1::BackgroundRequest, oneshot::Sender<Result<Shown, String>>),
     /// Let work of a disk rest, and measure what that serves to others. Errors: a sentence.
     Calibrate(v1::CalibrateBackgroundRequest, oneshot::Sender<Result<(), String>>),
 }

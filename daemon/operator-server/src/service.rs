@@ -176,7 +176,8 @@ impl Operator for Service {
     ) -> Result<Response<v1::BackgroundResponse>, Status> {
         let request = request.into_inner();
         let has_plans = request.span() != v1::BackgroundSpan::Unspecified;
-        let ask = self.looks.ask(move |answer| OperatorCall::Background(BackgroundCall::Show(request, answer)));
+        let asked = self.looks.ask(move |answer| OperatorCall::Background(BackgroundCall::Show(request, answer)));
+        let ask = async { asked.await?.map_err(Status::unavailable) };
         let shown = if has_plans { plans::made(ask).await? } else { ask.await?.finish() };
         Ok(Response::new(shown))
     }

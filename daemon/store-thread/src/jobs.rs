@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Audit rows of either kind that are kept while the store fails: some minutes of a busy host, some 30 MB.
 const AUDIT_ROWS_MAX: usize = 50_000;
 
+/// Keys to forget that are kept while the store fails: some 10 MB.
+pub(super) const FORGOTTEN_MAX: usize = 50_000;
+
 /// Rows of one slice, or of several while the store fails.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
@@ -33,13 +36,19 @@ impl Batch {
             && self.forgotten.is_empty()
     }
 
-    /// What is remembered under the key, and waits to be, is to be deleted.
+    /// What is remembered under the key, declared and claimed, and waits to be, is to be deleted. Of ever more keys, as there are
+    /// while the store fails, some are given up: what no boot can use again is deleted anyway after the next.
     pub(super) fn forget(&mut self, key: String) {
         let first = (key.clone(), DeviceId { major: 0, minor: 0 });
         let of_key = self.histories.range(first..).take_while(|((other, _), _)| *other == key);
         let gone: Vec<_> = of_key.map(|(place, _)| place.clone()).collect();
         gone.iter().for_each(|place| drop(self.histories.remove(place)));
+        self.declarations.remove(&key);
+        self.claims.remove(&key);
         self.forgotten.insert(key);
+        if self.forgotten.len() > FORGOTTEN_MAX {
+            self.forgotten.pop_first();
+        }
     }
 
     /// Adds what is newer; the answer is how many audit rows were given up.

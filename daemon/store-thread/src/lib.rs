@@ -8,10 +8,13 @@
 mod calibrations;
 #[cfg(test)]
 mod churn_tests;
+mod condition;
 mod health;
 mod jobs;
+mod keep;
 mod metrics;
 mod models;
+mod past;
 mod questions;
 mod thread;
 
@@ -22,12 +25,10 @@ pub use questions::Questions;
 
 use jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
 use minerva_model::{
-    AccessKind, BackgroundId, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled,
-    Tenant, TenantHistory,
+    AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Tenant, TenantHistory,
 };
 use minerva_store::{
-    AuditRow, BackgroundRow, DiskIdentities, JobPast, ModelFiles, Posting, RequestRow, Store, StoreError, StoreNote,
-    StoredClaim,
+    AuditRow, DiskIdentities, ModelFiles, Posting, RequestRow, Store, StoreError, StoreNote, StoredClaim,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -40,8 +41,6 @@ use thread::Keeper;
 
 /// Batches and questions that may wait for the store.
 const QUEUE_LENGTH: usize = 64;
-/// Purchases that are recalled, so that none is made twice. Older ones are known to the ledger itself.
-const PURCHASES_MAX: u32 = 1_000;
 
 /// Where the store is, and how long it keeps what.
 #[derive(Clone, Debug)]
@@ -148,79 +147,6 @@ impl Memory {
     /// For others to ask.
     pub fn questions(&self) -> Questions {
         Questions::new(self.queue.clone())
-    }
-
-    /// What is remembered of a tenant; what cannot be read is as if it had never been.
-    pub fn recall(&self, key: &str) -> Vec<TenantHistory> {
-        self.read(key, |store| store.recall(key)).unwrap_or_default()
-    }
-
-    /// What is known of a tenant's credits and declarations; nothing while the store cannot be read, which is not the same as
-    /// knowing that there is nothing. To be asked when nothing is under way, or the tenant is new.
-    pub fn recalled(&self, tenant: &Tenant) -> Option<Recalled> {
-        let (account, key) = (tenant.history_key(), tenant.declaration_key());
-        let declaration = match self.declared.get(&key) {
-            Some(declared) => Some(declared.clone()).filter(|declared| !declared.is_empty()),
-            None => self.read(&key, |store| store.declared(&key))?,
-        };
-        Some(Recalled {
-            tenant: tenant.id,
-            lots: self.read(&account, |store| store.lots(&account))?,
-            purchases: self.read(&account, |store| store.purchases(&account, &key, PURCHASES_MAX))?,
-            declaration,
-        })
-    }
-
-    /// What a tenant claimed before this start; nothing while the store cannot be read.
-    pub fn claimed(&self, tenant: &Tenant) -> Option<StoredClaim> {
-        let key = tenant.declaration_key();
-        Some(self.read(&key, |store| store.claimed(&key))?.unwrap_or_default())
-    }
-
-    /// A store that did not open at the start may be there by now, or another in the place of one that was damaged.
-    pub fn look_for_store(&mut self) {
-        if let Some(reader) = self.readers.try_iter().last() {
-            self.reader = Some(reader);
-        }
-    }
-
-    /// What is known of a disk's bandwidth.
-    pub fn bandwidths(&self, device: DeviceId) -> Vec<LearntBandwidth> {
-        let stored = self.read(&device.to_string(), |store| store.learnt(device)).unwrap_or_default();
-        let mut rows: BTreeMap<AccessKind, LearntBandwidth> = stored.into_iter().map(|row| (row.access, row)).collect();
-        let newer = self.learnt.iter().filter(|((of, _), _)| *of == device);
-        rows.extend(newer.map(|((_, access), row)| (*access, *row)));
-        rows.into_values().collect()
-    }
-
-    /// Background work that is registered, and the last number that was used; nothing while the store cannot be read.
-    pub fn background(&self) -> Option<(Vec<BackgroundRow>, BackgroundId)> {
-        self.read("background work", Store::background)
-    }
-
-    /// What the kept runs of batch jobs did, by name; nothing while the store cannot be read.
-    pub fn job_pasts(&self) -> Option<Vec<(String, Vec<JobPast>)>> {
-        self.read("batch jobs", Store::job_pasts)
-    }
-
-    fn read<T>(&self, of: &str, look: impl FnOnce(&Store) -> Result<T, StoreError>) -> Option<T> {
-        let found = look(self.reader.as_ref()?);
-        let failed_before = self.unreadable.replace(found.is_err());
-        match found {
-            Ok(found) => {
-                if failed_before {
-                    tracing::info!("the past can be read again");
-                }
-                Some(found)
-            }
-            Err(error) => {
-                if !failed_before {
-                    let error = in_full(&error);
-                    tracing::warn!(error, of, "the past cannot be read, trying again with every slice");
-                }
-                None
-            }
-        }
     }
 
     /// To be kept with the next [`Memory::flush`].

@@ -1,6 +1,8 @@
 //! The thread that writes to the store.
 
+use crate::condition::{Condition, Task};
 use crate::jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
+use crate::keep::keep_all;
 use crate::metrics::StoreMetrics;
 use crate::{Wake, in_full};
 use minerva_model::{FittedModel, ModelKind, Purchase};
@@ -10,7 +12,7 @@ use minerva_store::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How often a store that could not be opened is tried again.
@@ -34,7 +36,7 @@ pub(super) struct Keeper {
     /// Older entries of the ledger are carried forward.
     ledger_keep: Duration,
     held: Batch,
-    health: Arc<Mutex<String>>,
+    condition: Condition,
     metrics: StoreMetrics,
     pruned_last: Instant,
     /// There is more to delete.
@@ -67,7 +69,7 @@ impl Keeper {
             disks,
             ledger_keep,
             held: Batch::default(),
-            health,
+            condition: Condition::new(health),
             metrics,
             pruned_last: Instant::now(),
             prunes_more: false,
@@ -128,7 +130,7 @@ impl Keeper {
         let kept = keep_all(store, &mut self.held);
         self.metrics.committed("slice", store.take_commits());
         match kept {
-            Ok(()) => self.works(),
+            Ok(()) => self.condition.works(Task::Writing),
             Err(error) => self.fails(&error),
         }
     }
@@ -216,7 +218,7 @@ impl Keeper {
                 let entered: Vec<Entered> = entered.collect();
                 self.acknowledge(postings, |index| Ok(entered[index].clone()));
                 if self.held.is_empty() {
-                    self.works();
+                    self.condition.works(Task::Writing);
                 }
             }
             Err(error) => {
@@ -237,11 +239,18 @@ impl Keeper {
     /// Deletes what is too old and moves the log into the file, now and then; opens what did not open.
     fn tend(&mut self) {
         self.end_check();
-        let Some(store) = &mut self.store else { return self.open() };
+        if self.store.is_none() {
+            return self.open();
+        }
         let period = if self.prunes_more { PRUNE_AGAIN } else { PRUNE_PERIOD };
         if self.pruned_last.elapsed() < period {
             return;
         }
+        self.prune();
+    }
+
+    fn prune(&mut self) {
+        let Some(store) = &mut self.store else { return };
         let tended = store.prune(AuditLimits::default()).and_then(|pruned| {
             let carried = store.carry_forward(self.ledger_keep)?;
             if let Some(first) = carried.overdrawn.first() {
@@ -253,8 +262,9 @@ impl Keeper {
         });
         self.pruned_last = Instant::now();
         self.prunes_more = matches!(tended, Ok(true));
-        if let Err(error) = tended {
-            self.fails(&error);
+        match tended {
+            Ok(_) => self.condition.works(Task::Tending),
+            Err(error) => self.fails_at(Task::Tending, &error),
         }
     }
 
@@ -302,7 +312,8 @@ impl Keeper {
                 }
                 notes.into_iter().for_each(|note| self.tell(note));
                 self.store = Some(store);
-                self.works();
+                // Whether it can be tended too is found out within a minute.
+                Task::ALL.into_iter().for_each(|task| self.condition.works(task));
                 // The loop may have ended.
                 let _ = self.readers.send(reader);
             }
@@ -323,23 +334,13 @@ impl Keeper {
         }
     }
 
-    fn works(&self) {
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        if !health.is_empty() {
-            tracing::info!("the store works again, and nothing of the histories was lost");
-            health.clear();
-        }
+    fn fails(&mut self, error: &StoreError) {
+        self.fails_at(Task::Writing, error);
     }
 
-    fn fails(&self, error: &StoreError) {
+    fn fails_at(&mut self, task: Task, error: &StoreError) {
         self.metrics.failures.inc();
-        let message = in_full(error);
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        // Said once, not every slice; the metric counts on.
-        if *health != message {
-            tracing::warn!(error = message, "the store does not work, steering goes on");
-            *health = message;
-        }
+        self.condition.fails(task, in_full(error));
     }
 }
 
@@ -350,43 +351,6 @@ fn bought_before(store: &Store, posting: &Posting) -> Option<Purchase> {
     store.purchase(&posting.entry.account, tenant, request).ok()?
 }
 
-/// What of a batch is stored by one call, and how it is taken out.
-type Part = (fn(&mut Store, &Batch) -> Result<(), StoreError>, fn(&mut Batch));
-
-/// In the order of what they cost to lose.
-const PARTS: [Part; 7] = [
-    (
-        |store, held| store.declare(&held.declarations.values().cloned().collect::<Vec<_>>()),
-        |held| held.declarations.clear(),
-    ),
-    (
-        |store, held| store.claim(held.claims.iter().map(|(key, claim)| (key.as_str(), claim))),
-        |held| held.claims.clear(),
-    ),
-    (|store, held| store.learn(&held.learnt.values().copied().collect::<Vec<_>>()), |held| held.learnt.clear()),
-    (
-        |store, held| store.remember(&held.histories.values().cloned().collect::<Vec<_>>()),
-        |held| held.histories.clear(),
-    ),
-    (|store, held| store.forget(held.forgotten.iter().map(String::as_str)), |held| held.forgotten.clear()),
-    (|store, held| store.audit_requests(&held.requests), |held| held.requests.clear()),
-    (|store, held| store.audit(&held.audit), |held| held.audit.clear()),
-];
-
-/// Stores all of it with one sync, and takes out what is stored. Where that fails, as on a disk that is nearly full, each part by
-/// itself.
-fn keep_all(store: &mut Store, held: &mut Batch) -> Result<(), StoreError> {
-    if store.together(|store| PARTS.iter().try_for_each(|(keep, _)| keep(store, held))).is_ok() {
-        PARTS.iter().for_each(|(_, clear)| clear(held));
-        return Ok(());
-    }
-    PARTS.iter().try_for_each(|(keep, clear)| {
-        keep(store, held)?;
-        clear(held);
-        Ok(())
-    })
-}
-
 fn open(path: &Path, boot_id: &str) -> Result<(Store, Vec<StoreNote>), StoreError> {
     if let Some(directory) = path.parent() {
         // What is wrong with the directory, the store says better.
@@ -394,3 +358,6 @@ fn open(path: &Path, boot_id: &str) -> Result<(Store, Vec<StoreNote>), StoreErro
     }
     Store::open(path, boot_id, system_clock())
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,8 @@ mod storage;
 
 use common::{Bench, IMAGE_BYTES, PATIENCE, disk};
 use minerva_blk::{ImageOptions, Server, ServerError, TransferKind};
-use minerva_blocksched::SchedulerName;
+use minerva_blocksched::{BuildOptions, Contract, Promise, SchedulerName};
+use minerva_model::Nanos;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -58,19 +59,37 @@ fn how_a_disk_is_doing_is_told_though_its_images_file_system_hangs() {
 /// With a request of its guest under way: the guest waits, and nobody else, be it a guest or who asks, sets and removes.
 #[test]
 fn a_guest_whose_images_file_system_hangs_waits_alone() {
+    wait_beside_one_that_hangs(SchedulerName::Noop);
+}
+
+/// Each of these keeps the disk idle for a guest whose last read is under way. The other one weighs more.
+#[test]
+fn who_shares_a_scheduler_that_waits_for_a_guest_does_not_wait_for_one_whose_images_file_system_hangs() {
+    for name in [SchedulerName::Bfq, SchedulerName::Cfq, SchedulerName::Htbs, SchedulerName::Tag] {
+        wait_beside_one_that_hangs(name);
+    }
+}
+
+fn wait_beside_one_that_hangs(name: SchedulerName) {
     if !can_hang() {
         return;
     }
     let folder = Bench::folder();
     let mut disks: Vec<_> = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
     disks[0].options = ImageOptions { is_read_only: false, is_direct: false };
+    let contract = Contract { rate_per_second: 1e4, burst: 1e4, delay: Nanos::from_millis(100) };
+    disks[0].parameters.contract = name.keeps(Promise::Contract).then_some(contract);
+    disks[1].parameters.weight = 300;
     let hanging = Hanging::mount(&disks[0].image, IMAGE_BYTES);
-    let mut bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, disks);
+    // Tag has two at the disk unless it is told otherwise, and as many hang.
+    let build = BuildOptions { tag_depth: Some(8), ..BuildOptions::for_disk(false, 8) };
+    let physical = common::physical(&format!("hanging-{name}"), name, build, TransferKind::Uring);
+    let mut bench = Bench::start_on(folder, physical, disks);
     let [mut waiting, mut neighbour] =
         [0, 1].map(|number| Client::connect(&bench.socket(number), ClientOptions::default()));
     hanging.hang();
     // Behind what the kernel has read of it already.
-    for (sector, what) in [(8192, kind::IN), (8200, kind::OUT)] {
+    for (sector, what) in [(8192, kind::OUT), (8200, kind::IN)] {
         waiting.rings[0].submit(&Request::new(what, sector, 4096));
     }
     waiting.rings[0].kick();
@@ -81,15 +100,19 @@ fn a_guest_whose_images_file_system_hangs_waits_alone() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let ring = &mut neighbour.rings[0];
-        ring.submit(&Request::new(kind::IN, 0, 4096));
-        ring.kick();
-        let status = ring.wait(PATIENCE).map(|answer| answer.status);
+        // As many as that it is owed no more than the other one.
+        let served = (0..256u64).take_while(|number| {
+            ring.submit(&Request::new(kind::IN, 8 * number, 4096));
+            ring.kick();
+            ring.wait(PATIENCE / 4).is_some_and(|answer| answer.status == 0)
+        });
+        let served = served.count();
         let terms = common::terms(Default::default(), None);
         let set = (server.set_terms("disk0", terms), server.remove("disk0"), server.measure("disk0").is_none());
         // Its worker would end only with what the removed disk has under way, and all guests would wait for that.
-        (status, set, matches!(server.park(PATIENCE), Err(ServerError::Leaving { .. })))
+        (served, set, matches!(server.park(PATIENCE), Err(ServerError::Leaving { .. })))
     });
-    assert_eq!(told, Some((Some(0), (true, true, true), true)));
+    assert_eq!(told, Some((256, (true, true, true), true)), "{name}");
 }
 
 /// Processors of this host, also those that this process may not use: the kernel counts all of them.

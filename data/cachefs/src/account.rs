@@ -65,6 +65,11 @@ impl Account {
         reserve(&self.files, 1, self.files_max.load(Ordering::Relaxed))
     }
 
+    /// One more file is there, also beyond the limit: the service needs it, whatever the tenant has.
+    pub fn add_file(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What was thought to be occupied, `before`, turned out to be `after`. This may pass the limit: it has happened.
     pub fn correct(&self, before: u64, after: u64) {
         if after >= before {

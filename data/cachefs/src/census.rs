@@ -1,13 +1,13 @@
 //! What lies in a directory, by walking through it: what accounts begin with and are checked against.
 
+use crate::descent::Descent;
 use crate::file_system::Result;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, fstat, openat, statat};
+use rustix::fs::{AtFlags, FileType, RawDir, fstat, statat};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::rc::Rc;
 
 /// Bytes of names that are read at once.
 const NAMES_BYTES: usize = 32 << 10;
@@ -49,16 +49,10 @@ fn walk_up_to(root: impl AsFd, nodes_max: u64, each: &mut dyn FnMut(Found<'_>)) 
     let mut census = Census::default();
     let mut seen = HashSet::new();
     census.besides_bytes = occupied(&fstat(root.as_fd())?);
-    // A directory is opened when its turn comes, so that a wide one needs no more descriptors than a narrow one.
-    let mut ahead = vec![(Rc::new(directory(root.as_fd(), c".")?), CString::from(c"."))];
-    while let Some((parent, name)) = ahead.pop() {
-        let folder = match directory(parent.as_fd(), &name) {
-            Ok(folder) => Rc::new(folder),
-            Err(Errno::NOENT) => continue,
-            Err(error) => return Err(error),
-        };
-        for name in names(&folder)? {
-            let stat = match statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
+    let mut descent = Descent::new(root)?;
+    loop {
+        for name in names(descent.folder())? {
+            let stat = match statat(descent.folder(), &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
                 Err(Errno::NOENT) => continue,
                 Err(error) => return Err(error),
@@ -72,16 +66,18 @@ fn walk_up_to(root: impl AsFd, nodes_max: u64, each: &mut dyn FnMut(Found<'_>)) 
             }
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
                 census.bytes += occupied(&stat);
-                each(Found { directory: &folder, name: &name, stat: &stat });
+                each(Found { directory: descent.folder(), name: &name, stat: &stat });
                 continue;
             }
             census.besides_bytes += occupied(&stat);
             if is_directory(&stat) {
-                ahead.push((Rc::clone(&folder), name));
+                descent.add(name);
             }
         }
+        if !descent.go_on()? {
+            return Ok(Some(census));
+        }
     }
-    Ok(Some(census))
 }
 
 fn occupied(stat: &rustix::fs::Stat) -> u64 {
@@ -90,10 +86,6 @@ fn occupied(stat: &rustix::fs::Stat) -> u64 {
 
 fn is_directory(stat: &rustix::fs::Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-}
-
-fn directory(parent: impl AsFd, name: &CStr) -> Result<OwnedFd> {
-    openat(parent, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// All names in a directory but itself and its parent.

@@ -101,6 +101,8 @@ pub struct Opened {
 pub struct WriteOrigin {
     /// The writer may not keep the bits that let a program run as its owner.
     pub ends_privileges: bool,
+    /// A program stored it through a mapping, some time ago: nobody is there who could be refused, or be told that only a part was written.
+    pub is_mapped: bool,
 }
 
 /// Whether a write with these flags of `open` is to be on the disk when it returns; if so, whether its data only.
@@ -171,7 +173,7 @@ pub trait FileSystem: Send + Sync + 'static {
     fn create(&self, caller: Caller, parent: u64, name: &OsStr, mode: u32, flags: i32) -> Result<(Attributes, Opened)>;
     /// Reads; as many bytes as there are and fit.
     fn read(&self, handle: u64, offset: u64, into: &mut [u8]) -> Result<usize>;
-    /// Writes; fewer than all bytes where the quota ends in between.
+    /// Writes; fewer than all bytes where the quota ends in between, but of what was stored through a mapping all or an error.
     fn write(&self, handle: u64, offset: u64, data: &[u8], origin: WriteOrigin) -> Result<usize>;
     /// A descriptor of it was closed; there may be more of the same handle.
     fn flush(&self, handle: u64) -> Result<()>;

@@ -10,6 +10,7 @@
 //! | `descriptors` | how many files may the kernel know of a tenant at once? Pure |
 //! | `disk_queue` | who may use the pool's disk now? |
 //! | `census` | what lies in a directory: the same numbers by a walk |
+//! | `descent` | the way of a walk, with few directories open |
 //! | `project` | what does the kernel count by itself? |
 //! | `caller` | in whose name is a file made? |
 //! | `spill` | how does a closed file go from memory to the disk? |
@@ -27,6 +28,7 @@ mod account;
 mod blocks;
 mod caller;
 mod census;
+mod descent;
 mod descriptors;
 mod disk_queue;
 mod disk_room;

@@ -37,8 +37,6 @@ pub(crate) struct Node {
     waiting: AtomicU32,
     /// By which name the kernel asked for it last, and in which directory.
     name: Mutex<Option<(u64, OsString)>>,
-    /// What it has of the process's descriptors.
-    _held: Option<Held>,
 }
 
 /// What changes.
@@ -74,7 +72,11 @@ pub(crate) struct NodeState {
     pub(crate) shrinks_until: Option<Instant>,
     /// Counts what changed, data or attributes, so that who copied it knows whether the copy still is one.
     pub(crate) changes: u64,
-    /// What its data have of the process's descriptors while it is open.
+    /// What it has of the process's descriptors while the kernel knows it.
+    pub(crate) held_known: Option<Held>,
+    /// What its data in the spill area have of them meanwhile.
+    pub(crate) held_spilled: Option<Held>,
+    /// What its data have of them while it is open.
     pub(crate) held: Option<Held>,
     /// It is at its own place now, and this is no longer the file.
     pub(crate) has_moved: bool,
@@ -95,7 +97,7 @@ impl NodeState {
 impl Node {
     pub(crate) fn new(path: OwnedFd, stat: &Stat, held: Option<Held>) -> Self {
         let kind = FileType::from_raw_mode(stat.st_mode);
-        let state = NodeState { charged: charge(stat), ..NodeState::default() };
+        let state = NodeState { charged: charge(stat), held_known: held, ..NodeState::default() };
         Self {
             number: stat.st_ino,
             kind,
@@ -105,7 +107,6 @@ impl Node {
             syncing: Mutex::default(),
             waiting: AtomicU32::new(0),
             name: Mutex::default(),
-            _held: held,
         }
     }
 

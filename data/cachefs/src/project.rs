@@ -2,12 +2,11 @@
 //! what is made in it. Numbers and structures are those of `linux/fs.h` and `linux/quota.h`.
 
 use crate::census::names;
+use crate::descent::Descent;
 use crate::file_system::Result;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
-use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::rc::Rc;
 
 const FS_IOC_FSGETXATTR: libc::c_ulong = 0x801c_581f;
 const FS_IOC_FSSETXATTR: libc::c_ulong = 0x401c_5820;
@@ -115,24 +114,25 @@ enum Met<'a> {
 /// Shows every directory before what is in it, and every regular file, open; of others only that they are there.
 fn walk(root: impl AsFd, each: &mut dyn FnMut(Met<'_>) -> Result<()>) -> Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let root = openat(root, c".", flags | OFlags::DIRECTORY, Mode::empty())?;
-    each(Met::Directory(&root))?;
-    let mut ahead: Vec<(Rc<OwnedFd>, CString)> = vec![(Rc::new(root), CString::from(c"."))];
-    while let Some((parent, name)) = ahead.pop() {
-        let folder = Rc::new(openat(&*parent, &name, flags | OFlags::DIRECTORY, Mode::empty())?);
-        for name in names(&folder)? {
-            let stat = statat(&*folder, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let mut descent = Descent::new(root)?;
+    each(Met::Directory(descent.folder()))?;
+    loop {
+        for name in names(descent.folder())? {
+            let folder = descent.folder();
+            let stat = statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW)?;
             match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory => {
-                    each(Met::Directory(&openat(&*folder, &name, flags | OFlags::DIRECTORY, Mode::empty())?))?;
-                    ahead.push((Rc::clone(&folder), name));
+                    each(Met::Directory(&openat(folder, &name, flags | OFlags::DIRECTORY, Mode::empty())?))?;
+                    descent.add(name);
                 }
-                FileType::RegularFile => each(Met::File(&openat(&*folder, &name, flags, Mode::empty())?))?,
+                FileType::RegularFile => each(Met::File(&openat(folder, &name, flags, Mode::empty())?))?,
                 _ => each(Met::Other)?,
             }
         }
+        if !descent.go_on()? {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -84,10 +84,10 @@ pub struct UndoResult {
 }
 
 impl UndoResult {
-    /// How far the first reader's part of both is from what it was before, as a part of that: 0 is a full undo.
+    /// How far what a reader gets is from what it got before, as a part of that, for the one that is further off: 0 is a full undo.
     pub fn error(&self) -> f64 {
-        let part = |rates: [f64; 2]| rates[0] / (rates[0] + rates[1]).max(f64::MIN_POSITIVE);
-        (part(self.after) / part(self.before).max(f64::MIN_POSITIVE) - 1.0).abs()
+        let off = |reader: usize| (self.after[reader] / self.before[reader].max(f64::MIN_POSITIVE) - 1.0).abs();
+        off(0).max(off(1))
     }
 
     /// How many times as much the first reader got while the daemon steered.
@@ -211,6 +211,9 @@ mod tests {
         assert!(result([10.1, 9.9]).error() < 0.02);
         assert!(result([21.5, 3.2]).error() > 0.7);
         assert!(result([3.0, 17.0]).error() > 0.6);
+        // A limit that stays holds both alike.
+        assert!((result([4.0, 4.0]).error() - 0.6).abs() < 1e-9);
+        assert!((result([10.0, 9.0]).error() - 0.1).abs() < 1e-9, "the one that is further off");
         assert!((result([1.0, 1.0]).ratio_during() - 6.2).abs() < 0.01);
     }
 }

@@ -127,6 +127,10 @@ fn remedy(errno: Errno, file: KnobFile) -> &'static str {
         Errno::RANGE => {
             "; the number is outside what the kernel takes: BFQ weights go from 1 to 1000, io.weight to 10000"
         }
+        Errno::OPNOTSUPP if file == KnobFile::IoCostQos => {
+            "; iocost takes only disks whose requests go through blk-mq, which have a directory /sys/block/<disk>/mq: unset enable_iocost \
+             for this one, and set back_end for caps"
+        }
         Errno::OPNOTSUPP => {
             "; the disk does not obey this knob now: it needs the bfq elevator or iocost in force (`minerva-ctl doctor` says \
              which)"
@@ -139,5 +143,22 @@ fn remedy(errno: Errno, file: KnobFile) -> &'static str {
         }
         Errno::BUSY => "; the kernel is busy with it, and the next slice tries again",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KnobFailure;
+    use minerva_model::KnobFile;
+    use rustix::io::Errno;
+
+    #[test]
+    fn a_disk_that_cannot_have_iocost_is_told_so_and_not_to_use_it() {
+        let detail = |file| match KnobFailure::kernel("writing", "it", file, Errno::OPNOTSUPP) {
+            KnobFailure::Refused { detail, .. } => detail,
+            KnobFailure::Vanished { why } => why,
+        };
+        assert!(detail(KnobFile::IoCostQos).contains("unset enable_iocost"), "{}", detail(KnobFile::IoCostQos));
+        assert!(detail(KnobFile::BfqWeight).contains("bfq elevator or iocost in force"));
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! On v1 that is what the root group counts for all groups, less what is ours, and less what the root group's own threads write: those
 //! are journals and pages written back, which our own work causes too. On v2 it is what the groups below the root count, less ours.
+//!
+//! Of a disk below another one nothing counts that the root group's threads do: an array reads by a thread of its own what it must to write
+//! what our work does. Who is in no group at all is not seen there.
 
 use minerva_model::{CgroupVersion, DeviceId};
 use std::fs::{self, File};
@@ -11,6 +14,8 @@ use std::path::{Path, PathBuf};
 /// More than any of these files holds for a host with thousands of disks.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 const TEXT_BYTES_FIRST: usize = 4 << 10;
+/// How often files are read anew when requests of ours came while they were read.
+const TRIES: u32 = 3;
 /// A limit that never takes effect, in bytes a second: the throttle counts for a disk once it has a rule.
 const NO_LIMIT: &str = "1125899906842624";
 
@@ -51,11 +56,30 @@ impl Again {
     }
 }
 
-/// Counters of one disk.
+/// The files that count, of a disk with this elevator: on v1 one of two layers does.
+pub(crate) fn layer(version: CgroupVersion, elevator: &str) -> &'static str {
+    match version {
+        CgroupVersion::V2 => "",
+        _ if elevator == "bfq" => "blkio.bfq",
+        _ => "blkio.throttle",
+    }
+}
+
+/// A disk that is counted.
+#[derive(Debug)]
+struct Disk {
+    device: DeviceId,
+    /// As the files begin its lines.
+    prefix: String,
+    /// The work is not on it by itself, but on what lies on it.
+    is_below: bool,
+}
+
+/// Counters of a disk and of those that it lies on, as far as the same files count them.
 #[derive(Debug)]
 pub(crate) struct Counters {
     version: CgroupVersion,
-    device: DeviceId,
+    disks: Vec<Disk>,
     root: PathBuf,
     /// Which of the two layers of v1 counts.
     layer: &'static str,
@@ -71,12 +95,15 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// For a disk whose elevator is `elevator`.
-    pub(crate) fn new(root: &Path, version: CgroupVersion, device: DeviceId, elevator: &str) -> Self {
-        let layer = if elevator == "bfq" { "blkio.bfq" } else { "blkio.throttle" };
+    /// For disks of one [`layer`], of which each is said to be below another one or not.
+    pub(crate) fn new(root: &Path, version: CgroupVersion, disks: Vec<(DeviceId, bool)>, layer: &'static str) -> Self {
+        let disk = |(device, is_below): (DeviceId, bool)| {
+            let prefix = format!("{}:{} ", device.major, device.minor);
+            Disk { device, prefix, is_below }
+        };
         let mut counters = Self {
             version,
-            device,
+            disks: disks.into_iter().map(disk).collect(),
             root: root.to_owned(),
             layer,
             all: Vec::new(),
@@ -102,8 +129,10 @@ impl Counters {
         };
         if is_made_by_us && self.version == CgroupVersion::V1 && self.layer == "blkio.throttle" {
             // Where it cannot be set nothing is counted, and the group may not be there yet.
-            let rule = format!("{} {NO_LIMIT}", self.device);
-            let _ = fs::write(group.join("blkio.throttle.read_bps_device"), rule);
+            for disk in &self.disks {
+                let rule = format!("{} {NO_LIMIT}", disk.device);
+                let _ = fs::write(group.join("blkio.throttle.read_bps_device"), rule);
+            }
         }
         self.ours = Some((group.to_owned(), Again::new(file)));
         self.without_root = without_root;
@@ -125,32 +154,68 @@ impl Counters {
         self.last = None;
     }
 
-    /// Requests of others since the last call; nothing at the first.
-    pub(crate) fn others(&mut self) -> Option<u64> {
-        let now = self.read()?;
-        // Groups that end take their counts along.
-        self.last.replace(now).map(|last| now.saturating_sub(last))
+    /// What was counted until now is nobody's.
+    pub(crate) fn forget(&mut self) {
+        self.last = None;
     }
 
-    fn read(&mut self) -> Option<u64> {
-        let Self { version, device, all, root_alone, ours, without_root, buffer, .. } = self;
+    /// Requests of others since the last call; nothing at the first.
+    pub(crate) fn others(&mut self) -> Option<u64> {
+        let mut reading = self.read();
+        for _ in 1..TRIES {
+            if reading.is_exact() {
+                break;
+            }
+            reading = self.read();
+        }
+        let (last, others) = reading.since(self.last);
+        self.last = Some(last);
+        others
+    }
+
+    fn read(&mut self) -> Reading {
+        let Self { version, disks, all, root_alone, ours, without_root, buffer, .. } = self;
         let is_v2 = *version == CgroupVersion::V2;
-        let prefix = format!("{}:{} ", device.major, device.minor);
-        let count =
-            |text: &str, what: &str| if is_v2 { of_io_stat(text, &prefix) } else { of_blkio(text, &prefix, what) };
-        let mut sum: Option<u64> = None;
-        for file in all {
-            sum = count(file.read(buffer), "Total").map(|requests| sum.unwrap_or(0) + requests).or(sum);
-        }
-        let mut less = 0;
-        if let Some((_, file)) = ours {
-            less += count(file.read(buffer), "Total").unwrap_or(0);
-        }
-        if let Some(file) = root_alone {
-            less += count(file.read(buffer), if *without_root { "Total" } else { "Write" }).unwrap_or(0);
-        }
         // A disk that nobody has used since the boot is in no file.
-        Some(sum.unwrap_or(0).saturating_sub(less))
+        let count = |text: &str, disk: &Disk, what: &str| {
+            let counted = if is_v2 { of_io_stat(text, &disk.prefix) } else { of_blkio(text, &disk.prefix, what) };
+            counted.unwrap_or(0)
+        };
+        let all_of = |text: &str| disks.iter().map(|disk| count(text, disk, "Total")).sum::<u64>();
+        let of_root = |text: &str| {
+            let what = |disk: &Disk| if *without_root || disk.is_below { "Total" } else { "Write" };
+            disks.iter().map(|disk| count(text, disk, what(disk))).sum::<u64>()
+        };
+        let mut less = |buffer: &mut Vec<u8>| {
+            let ours = ours.as_mut().map_or(0, |(_, file)| all_of(file.read(buffer)));
+            ours + root_alone.as_mut().map_or(0, |file| of_root(file.read(buffer)))
+        };
+        let before = less(buffer);
+        let sum: u64 = all.iter_mut().map(|file| all_of(file.read(buffer))).sum();
+        let after = less(buffer);
+        Reading { others_min: sum.saturating_sub(after), others_max: sum.saturating_sub(before) }
+    }
+}
+
+/// Requests of others since the counters began, from files that were read one after the other: between these, by as many as ours were
+/// meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    others_min: u64,
+    others_max: u64,
+}
+
+impl Reading {
+    const fn is_exact(self) -> bool {
+        self.others_min == self.others_max
+    }
+
+    /// What the next reading is compared with, and what others made since `last` at least. Were less than `last` kept though it may be
+    /// right, requests of ours would be taken for others' at the next, and our work would stop for itself. More than there can be, as
+    /// when a group has ended with its counts, would hide others.
+    fn since(self, last: Option<u64>) -> (u64, Option<u64>) {
+        let kept = last.unwrap_or(self.others_max).clamp(self.others_min, self.others_max);
+        (kept, last.map(|last| self.others_min.saturating_sub(last)))
     }
 }
 
@@ -169,7 +234,7 @@ fn of_io_stat(text: &str, prefix: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counters, of_blkio, of_io_stat};
+    use super::{Counters, Reading, of_blkio, of_io_stat};
     use minerva_model::{CgroupVersion, DeviceId};
     use std::fs;
 
@@ -180,6 +245,23 @@ mod tests {
         assert_eq!(of_blkio(text, "9:0 ", "Total"), None);
         let text = "7:0 rbytes=4096 wbytes=0 rios=1 wios=2 dbytes=0 dios=9\n";
         assert_eq!((of_io_stat(text, "7:0 "), of_io_stat(text, "7:1 ")), (Some(3), None));
+    }
+
+    #[test]
+    fn requests_of_ours_that_come_while_files_are_read_are_never_taken_for_others() {
+        let mut last = None;
+        let mut others = |others_min, others_max| {
+            let (kept, since) = Reading { others_min, others_max }.since(last);
+            last = Some(kept);
+            since
+        };
+        assert_eq!(others(10, 10), None);
+        // Two of ours came in between.
+        assert_eq!([others(8, 10), others(10, 10)], [Some(0), Some(0)]);
+        assert_eq!([others(13, 14), others(12, 14), others(13, 13)], [Some(3), Some(0), Some(0)]);
+        // A group has ended, also while ours go on.
+        assert_eq!([others(5, 5), others(6, 6)], [Some(0), Some(1)]);
+        assert_eq!([others(3, 5), others(6, 7)], [Some(0), Some(1)]);
     }
 
     #[test]
@@ -195,7 +277,8 @@ mod tests {
             fs::write(ours.join("blkio.bfq.io_serviced_recursive"), text(of_ours, 0)).unwrap();
         };
         write(100, 10, 50);
-        let mut counters = Counters::new(root.path(), CgroupVersion::V1, DeviceId { major: 8, minor: 0 }, "bfq");
+        let disks = vec![(DeviceId { major: 8, minor: 0 }, false)];
+        let mut counters = Counters::new(root.path(), CgroupVersion::V1, disks, "blkio.bfq");
         counters.set_ours(&ours, false, true);
         assert_eq!(counters.others(), None);
         write(130, 20, 70);
@@ -204,5 +287,29 @@ mod tests {
         assert_eq!(counters.others(), Some(5));
         write(90, 20, 70);
         assert_eq!(counters.others(), Some(0), "a group has ended");
+    }
+
+    #[test]
+    fn of_a_disk_below_what_the_roots_threads_read_is_not_the_others_either() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |of_volume: (u32, u32), of_disk: (u32, u32), of_root: u32| {
+            let lines = |name: &str, (read, write): (u32, u32)| {
+                format!("{name} Read {read}\n{name} Write {write}\n{name} Total {}\n", read + write)
+            };
+            let text = |of_volume, of_disk| lines("253:0", of_volume) + &lines("8:0", of_disk);
+            let file = |name: &str| root.path().join(name);
+            fs::write(file("blkio.throttle.io_serviced_recursive"), text(of_volume, of_disk)).unwrap();
+            fs::write(file("blkio.throttle.io_serviced"), text((0, 0), (of_root, 0))).unwrap();
+        };
+        write((10, 0), (10, 0), 0);
+        let [volume, disk] = [(253, 0), (8, 0)].map(|(major, minor)| DeviceId { major, minor });
+        let disks = vec![(volume, false), (disk, true)];
+        let mut counters = Counters::new(root.path(), CgroupVersion::V1, disks, "blkio.throttle");
+        counters.set_ours(&root.path().join("ours"), false, false);
+        assert_eq!(counters.others(), None);
+        write((10, 0), (15, 0), 5);
+        assert_eq!(counters.others(), Some(0), "an array reads what it needs to write");
+        write((10, 0), (18, 0), 5);
+        assert_eq!(counters.others(), Some(3), "of another volume on that disk");
     }
 }

@@ -5,13 +5,14 @@
 //! link or a mount point meanwhile is never entered: a link is removed as a link, a mount point is left with a reason, and
 //! nothing outside the tree is touched whatever others do to it.
 
+use crate::commits::commit;
 use crate::facts::{Facts, Seen};
 use crate::target::{DeleteError, Target, open_directory, parent};
 use rustix::fs::{AtFlags, Dir, FileType, statat, unlinkat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -139,6 +140,13 @@ impl Deletion {
     /// Removed so far.
     pub fn removed(&self) -> Removed {
         self.removed
+    }
+
+    /// Has what was removed so far in the journal of its file system.
+    pub(crate) fn commit(&self) {
+        if let Some(frame) = self.open.last() {
+            commit(frame.directory.as_fd());
+        }
     }
 
     /// What was left so far, and why.

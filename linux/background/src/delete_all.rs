@@ -1,5 +1,6 @@
 //! The worker's deletion: counts what is there first, so that it can be said how long it will take, and then deletes it.
 
+use crate::commits::Commits;
 use crate::delete::Deletion;
 use crate::error::WorkError;
 use crate::target::{Target, open_directory};
@@ -7,6 +8,7 @@ use crate::worker::Worker;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 /// How many files are looked at to learn how large they are in the mean.
 const SAMPLED: u64 = 256;
@@ -19,6 +21,7 @@ const DEPTH_MAX: usize = 256;
 struct Counted {
     entries: u64,
     sampled: u64,
+    /// Of those that have no other name: what has one is not freed.
     sampled_bytes: u64,
 }
 
@@ -49,8 +52,11 @@ pub(crate) fn remove(worker: &Worker, target: Target, counted: u64, bytes_per_en
     let before = worker.spec().position;
     let total = (before + counted) as f64;
     let mut deletion = Deletion::of(target);
-    let mut told = 0;
+    let (mut told, mut commits) = (0, Commits::new(Instant::now()));
     while deletion.step() {
+        if commits.is_due(Instant::now()) {
+            deletion.commit();
+        }
         let removed = deletion.removed();
         let entries = removed.files + removed.directories;
         if entries >= told + ENTRIES_A_WORD {
@@ -61,7 +67,9 @@ pub(crate) fn remove(worker: &Worker, target: Target, counted: u64, bytes_per_en
     }
     let removed = deletion.removed();
     let entries = before + removed.files + removed.directories;
-    worker.ties(0.0);
+    let left = if deletion.left().is_empty() { 0 } else { counted.saturating_sub(entries - before) };
+    // What is left was not freed.
+    worker.ties(bytes_per_entry * left as f64);
     worker.progress(entries as f64, Some(entries as f64), entries);
     match deletion.left() {
         [] => Ok(entries),
@@ -104,7 +112,8 @@ fn names(worker: &Worker, directory: &OwnedFd, counted: &mut Counted) -> Vec<CSt
             _ if counted.sampled < SAMPLED => {
                 if let Ok(stat) = statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
                     counted.sampled += 1;
-                    counted.sampled_bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+                    let blocks = if stat.st_nlink == 1 { u64::try_from(stat.st_blocks).unwrap_or(0) } else { 0 };
+                    counted.sampled_bytes += blocks * 512;
                 }
             }
             _ => {}
@@ -121,7 +130,7 @@ mod tests {
     use crate::worker::Worker;
     use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
     use std::path::Path;
 
     /// A tree `a/lib` that is to be deleted, and a tree `usr/lib` that nobody asked for.
@@ -145,6 +154,34 @@ mod tests {
         assert_eq!(count(&worker, &worker.spec().open_target().unwrap().unwrap()).entries, 204);
         let progress = worker.assignment().place.progress().unwrap();
         assert_eq!((progress.done, progress.total, progress.looked), (0.0, None, 192));
+    }
+
+    #[test]
+    fn what_has_another_name_elsewhere_ties_nothing() {
+        let (folder, worker) = asked_for();
+        let tree = folder.path().join("a/lib");
+        fs::hard_link(tree.join("one"), folder.path().join("usr/other")).unwrap();
+        let counted = || count(&worker, &worker.spec().open_target().unwrap().unwrap());
+        let (with_link, bytes) = (counted(), fs::metadata(tree.join("inner/two")).unwrap().blocks() * 512);
+        assert_eq!((with_link.sampled, with_link.sampled_bytes), (2, bytes));
+        fs::remove_file(folder.path().join("usr/other")).unwrap();
+        assert_eq!(counted().sampled_bytes, 2 * bytes);
+    }
+
+    #[test]
+    fn what_is_left_is_still_tied() {
+        let (folder, worker) = asked_for();
+        let mounted_on = folder.path().join("a/lib/mounted");
+        fs::create_dir_all(&mounted_on).unwrap();
+        if let Err(errno) = mount("minerva-test", &mounted_on, "tmpfs", MountFlags::empty(), None) {
+            return println!("skipped: needs root: {errno}");
+        }
+        let outcome = remove(&worker, worker.spec().open_target().unwrap().unwrap(), 5, 1000.0);
+        unmount(&mounted_on, UnmountFlags::DETACH).unwrap();
+        assert!(matches!(outcome, Err(WorkError::Refused(_))), "{outcome:?}");
+        // The tree itself, and what is mounted there.
+        let progress = worker.assignment().place.progress().unwrap();
+        assert_eq!((progress.done, progress.tied_bytes), (3.0, 2000.0));
     }
 
     #[test]

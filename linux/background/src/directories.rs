@@ -97,7 +97,7 @@ impl QueueDirectories {
     /// Removes the directories; what a command printed goes too.
     pub(crate) fn remove(&self) {
         for directory in [&self.runtime, &self.state] {
-            // What is left in them is swept with the next queue of that number, of which there is none.
+            // What is left in them the next daemon removes, as it does what belongs to no queue that it knows.
             let _ = fs::remove_dir_all(directory);
         }
     }

@@ -1,8 +1,8 @@
 //! All queues of a host: lets the one of each disk that may use its gaps run in them, and stops it when others come back.
 
 use crate::automount::Automounts;
-use crate::counters::Counters;
 use crate::directories;
+use crate::disk_gaps::{DiskGaps, Front, Ours};
 use crate::error::WorkError;
 use crate::processor_use::HostProcessors;
 use crate::processors::Hierarchy;
@@ -11,12 +11,11 @@ use crate::settings::Settings;
 use crate::spec::{Found, Spec};
 use crate::stop_all::Stopping;
 use crate::told::{Told, ToldRun};
+use crate::turns::{Turns, Wanting};
 use crate::worker::Assignment;
-use minerva_background::Gap;
-use minerva_model::{BackgroundId, BackgroundOrder, BackgroundReport, BackgroundState, CgroupVersion, DeviceId, Nanos};
+use minerva_model::{BackgroundId, BackgroundOrder, BackgroundReport, BackgroundState, DeviceId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How often it is looked for others while work runs, and while it waits for a gap.
@@ -24,8 +23,6 @@ const LOOK_RUNNING: Duration = Duration::from_millis(4);
 const LOOK_WAITING: Duration = Duration::from_millis(15);
 /// How often it is looked how workers are.
 const LOOK_WORKERS: Nanos = Nanos::from_millis(200);
-/// How often it is looked for groups and elevators that changed.
-const LOOK_GROUPS: Nanos = Nanos::from_secs(2);
 
 /// How a queue is, for whoever keeps it.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,17 +41,6 @@ pub struct QueueStatus {
     pub processors: String,
 }
 
-/// A disk with work on it.
-#[derive(Debug)]
-struct DiskGaps {
-    counters: Counters,
-    gap: Gap,
-    looked_at: Nanos,
-    elevator: String,
-    /// The kernel has such a disk. Of one that it has not nobody makes requests, and that is no gap.
-    is_there: bool,
-}
-
 /// All queues. See the file's documentation.
 #[derive(Debug)]
 pub struct Executor {
@@ -63,6 +49,7 @@ pub struct Executor {
     /// What tenants' programs do by themselves.
     told: BTreeMap<BackgroundId, ToldRun>,
     disks: BTreeMap<DeviceId, DiskGaps>,
+    turns: Turns,
     /// Removed, and not gone yet.
     leaving: Vec<Run>,
     workers_at: Nanos,
@@ -75,9 +62,10 @@ impl Executor {
     /// Without queues.
     pub fn new(settings: Settings) -> Self {
         let (runs, told, disks) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (leaving, workers_at) = (Vec::new(), Nanos::ZERO);
+        let (leaving, workers_at, turns) = (Vec::new(), Nanos::ZERO, Turns::default());
         let hierarchy = Hierarchy::find(settings.unified_root().as_deref(), &settings.mounts());
-        Self { settings, runs, told, disks, leaving, workers_at, hierarchy, host_processors: HostProcessors::default() }
+        let host_processors = HostProcessors::default();
+        Self { settings, runs, told, disks, turns, leaving, workers_at, hierarchy, host_processors }
     }
 
     /// Takes a queue, with a worker that it has from before this start if there is one. One that is there already goes on, on a disk that has
@@ -153,9 +141,10 @@ impl Executor {
         let of_told = self.told.values().map(|run| run.told.device);
         let devices: BTreeSet<DeviceId> = self.runs.values().map(|run| run.device).chain(of_told).collect();
         self.disks.retain(|device, _| devices.contains(device));
+        self.give_turns(now, &devices);
         for device in devices {
             let front = self.front(device);
-            let is_gap = front.is_some_and(|front| self.is_gap(now, device, front));
+            let is_gap = front.is_some_and(|front| self.turns.has(device) && self.is_gap(now, device, front));
             for told in self.told.values_mut().filter(|run| run.told.device == device) {
                 told.turn(now, is_gap && Some(told.told.id) == front);
             }
@@ -230,47 +219,38 @@ impl Executor {
         run.or_else(|| self.told.get(&id).map(|run| (run.told.group.clone(), false)))
     }
 
-    fn is_gap(&mut self, now: Nanos, device: DeviceId, front: BackgroundId) -> bool {
-        let Some((group, works_in_kernel)) = self.group_of(front) else { return false };
-        let is_told = self.told.contains_key(&front);
-        let Settings { cgroup_root, version, sys, .. } = &self.settings;
-        let disk = self.disks.entry(device).or_insert_with(|| {
-            let elevator = elevator(sys, device);
-            let counters = Counters::new(cgroup_root, *version, device, &elevator);
-            let is_there = is_there(sys, device);
-            DiskGaps { counters, gap: Gap::default(), looked_at: now, elevator, is_there }
-        });
-        if now.since(disk.looked_at) >= LOOK_GROUPS {
-            disk.looked_at = now;
-            disk.is_there = is_there(sys, device);
-            let elevator = elevator(sys, device);
-            if elevator != disk.elevator {
-                disk.counters = Counters::new(cgroup_root, *version, device, &elevator);
-                disk.elevator = elevator;
-            } else if *version == CgroupVersion::V2 {
-                disk.counters.open_all();
+    /// Of disks that share one below them only one looks for gaps at a time.
+    fn give_turns(&mut self, now: Nanos, devices: &BTreeSet<DeviceId>) {
+        let mut wanting = BTreeMap::new();
+        for device in devices {
+            if let Some(front) = self.front(*device) {
+                let is_told = self.told.contains_key(&front);
+                let bottom = self.refreshed(now, *device, front).bottom().clone();
+                wanting.insert(*device, Wanting { bottom, is_told });
             }
         }
-        disk.counters.set_ours(&group, works_in_kernel, !is_told);
-        let others = disk.counters.others().unwrap_or(0);
-        disk.gap.look(now, others) && disk.is_there
+        self.turns.give(now, &wanting);
+        for (_, disk) in self.disks.iter_mut().filter(|(device, _)| !self.turns.has(**device)) {
+            disk.loses_turn();
+        }
+    }
+
+    fn refreshed(&mut self, now: Nanos, device: DeviceId, front: BackgroundId) -> &mut DiskGaps {
+        let disk = self.disks.entry(device).or_insert_with(|| DiskGaps::of(device));
+        let identity = self.runs.get(&front).map(|run| &run.spec.identity);
+        disk.refresh(now, &self.settings, &Front { id: front, identity });
+        disk
+    }
+
+    fn is_gap(&mut self, now: Nanos, device: DeviceId, front: BackgroundId) -> bool {
+        let Some((group, works_in_kernel)) = self.group_of(front) else { return false };
+        let ours = Ours { group: &group, works_in_kernel, is_made_by_us: !self.told.contains_key(&front) };
+        self.refreshed(now, device, front).look(now, &ours)
     }
 }
 
-fn directory_of(sys: &Path, device: DeviceId) -> PathBuf {
-    sys.join("dev/block").join(device.to_string())
-}
-
-fn is_there(sys: &Path, device: DeviceId) -> bool {
-    directory_of(sys, device).exists()
-}
-
-/// The elevator in force.
-fn elevator(sys: &Path, device: DeviceId) -> String {
-    let text = fs::read_to_string(directory_of(sys, device).join("queue/scheduler")).unwrap_or_default();
-    let in_force = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    in_force.map_or_else(String::new, |(name, _)| name.to_owned())
-}
+#[cfg(test)]
+mod volumes;
 
 #[cfg(test)]
 mod tests {
@@ -284,7 +264,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    fn executor(root: &Path, parent: &str) -> Executor {
+    pub(super) fn executor(root: &Path, parent: &str) -> Executor {
         let worker =
             WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new(), service_starter: None };
         Executor::new(Settings {

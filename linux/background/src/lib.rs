@@ -15,8 +15,9 @@
 //! | `directories` | its directories: what it is told, and what it says |
 //! | `groups`, `freezer` | the groups that it is in, and stopping what is in them |
 //! | `processors`, `processor_use` | confining work to some processors, and how much of them others use |
-//! | `counters` | requests that others make of a disk |
-//! | `delete`, `delete_all`, `target` | a file or a directory with all in it, entry by entry, never through a link or into a mount |
+//! | `counters`, `disk_gaps` | requests that others make of a disk and of those below it, and the gaps between them |
+//! | `disks_below`, `turns` | the disks that a disk lies on, and whose turn it is of those that share one |
+//! | `delete`, `delete_all`, `target`, `commits` | a file or a directory with all in it, entry by entry, never through a link or into a mount |
 //! | `scrub`, `balance`, `defragment`, `snapshot` | btrfs: reading all, moving chunks together, writing files anew, deleting a snapshot |
 //! | `btrfs`, `files`, `extents` | what they ask of it: trees and subvolumes, the files of a tree, where bytes lie |
 //! | `trim`, `md` | discards, md arrays |
@@ -29,11 +30,14 @@ mod automount;
 mod availability;
 mod balance;
 mod btrfs;
+mod commits;
 mod counters;
 mod defragment;
 mod delete;
 mod delete_all;
 mod directories;
+mod disk_gaps;
+mod disks_below;
 mod duty;
 mod end_all;
 mod error;
@@ -62,6 +66,7 @@ mod stop_all;
 mod target;
 mod told;
 mod trim;
+mod turns;
 mod work;
 mod worker;
 

@@ -35,6 +35,8 @@ pub(crate) struct Run {
     pub(crate) duty: Duty,
     child: Option<Child>,
     attempts: Attempts,
+    /// Of workers that ended without saying how.
+    deaths: Attempts,
     /// A worker lives.
     is_alive: bool,
     /// The worker may run.
@@ -93,6 +95,7 @@ impl Run {
             duty: Duty::default(),
             child: None,
             attempts: Attempts::default(),
+            deaths: Attempts::default(),
             is_running: true,
             is_in_doubt: false,
             state: BackgroundState::Waiting,
@@ -150,9 +153,13 @@ impl Run {
             }
         } else if !self.is_alive && was_alive && self.place.has_begun() && !self.spec.kind.can_be_repeated() {
             self.lost();
+        } else if !self.is_alive && was_alive && !self.attempts.has_failed() {
+            self.state = BackgroundState::Waiting;
+            self.worker_died();
         } else if self.is_alive || self.state != BackgroundState::Failed {
             if self.is_alive {
                 self.note_worker_appeared();
+                self.note_worker_gets_on();
             }
             self.state = if self.is_running { BackgroundState::Running } else { BackgroundState::Waiting };
         }
@@ -179,7 +186,7 @@ impl Run {
         let may = self.may_run(passed, is_gap) && !self.is_cancelling();
         // What the kernel has begun by itself goes on meanwhile, so that it is slowed at once, not after the first gap.
         let is_begun = self.spec.kind == Kind::MdResync;
-        if (may || is_begun) && !self.is_alive && self.wants() && self.attempts.may_begin(now) {
+        if (may || is_begun) && !self.is_alive && self.wants() && self.may_begin(now) {
             self.begin(worker, hierarchy);
             self.is_in_doubt = true;
         }
@@ -190,6 +197,10 @@ impl Run {
                 Err(error) => self.message = error.in_full(),
             }
         }
+    }
+
+    fn may_begin(&self, now: Nanos) -> bool {
+        self.attempts.may_begin(now) && self.deaths.may_begin(now)
     }
 
     fn may_run(&mut self, passed: Nanos, is_gap: bool) -> bool {
@@ -213,7 +224,7 @@ impl Run {
         if self.state == BackgroundState::Failed && !self.is_alive {
             self.remember_progress();
             self.place.forget_run();
-            self.attempts = Attempts::default();
+            (self.attempts, self.deaths) = <_>::default();
             self.state = BackgroundState::Waiting;
             self.message.clear();
         }

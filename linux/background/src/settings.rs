@@ -6,6 +6,7 @@ use crate::processors::Hierarchy;
 use crate::run::WorkerProgram;
 use crate::worker::Assignment;
 use minerva_model::{BackgroundId, CgroupVersion};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -34,6 +35,13 @@ impl Settings {
     /// The group of a queue below the root of the hierarchy.
     pub fn cgroup(&self, id: BackgroundId) -> String {
         format!("{}/background-{id}", self.parent)
+    }
+
+    /// Numbers of all queues of which anything is left below the daemon's directories, be they known to anybody or not.
+    pub fn numbers_left(&self) -> BTreeSet<BackgroundId> {
+        let directories = [&self.runtime_dir, &self.state_dir].map(|directory| directory.join("background"));
+        let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
+        entries.filter_map(|entry| number_of(entry.file_name().to_str()?)).collect()
     }
 
     /// The command of a queue was begun, now or before a restart. Also of one that has ended.
@@ -76,4 +84,10 @@ impl Settings {
         let v1 = || mounted(&self.mounts(), "cgroup", "freezer");
         self.unified_root().or_else(v1).unwrap_or_else(|| self.cgroup_root.clone())
     }
+}
+
+/// The number that a queue's directory is called by.
+fn number_of(name: &str) -> Option<BackgroundId> {
+    let id = BackgroundId(name.strip_prefix('b')?.parse().ok()?);
+    (id.to_string() == name).then_some(id)
 }

@@ -147,6 +147,8 @@ fn delete(worker: &mut Worker, Counted { target, entries, own }: Counted) -> Res
     if !target.is_in_place() {
         return Err(worker.spec().is_another());
     }
+    // To count may take hours, in which anybody may have begun to use it.
+    check_target(&target)?;
     make_writable(opened(&target)?, &target.path)?;
     let deleted = delete_all::remove(worker, target, entries, own as f64 / entries.max(1) as f64)?;
     worker.say(&format!("{deleted} entries deleted, which alone had {own} bytes"));
@@ -231,6 +233,25 @@ mod tests {
         let deleted = delete(&mut worker, counted);
         assert!(matches!(deleted, Err(WorkError::Absent(_))), "{deleted:?}");
         assert!(is_whole(&spared.join("old")) && is_whole(&spared.join("away")));
+    }
+
+    #[test]
+    fn a_snapshot_that_comes_into_use_while_its_extents_are_looked_up_is_left_as_it_is() {
+        let Some((disk, mut worker)) = snapshots() else { return };
+        let (old, elsewhere) = (disk.mounted.join("asked/old"), disk.root().join("elsewhere"));
+        fs::create_dir(&elsewhere).unwrap();
+        let source = run("findmnt", &["-n", "-o", "SOURCE", "-M"], &disk.mounted);
+        let counted = count(&worker).unwrap().unwrap();
+        run("mount", &["-o", "subvol=asked/old", source.trim()], &elsewhere);
+        let deleted = delete(&mut worker, counted);
+        run("umount", &[], &elsewhere);
+        assert!(matches!(deleted, Err(WorkError::Refused(ref why)) if why.contains("mounted at")), "{deleted:?}");
+        assert!(is_whole(&old));
+        let counted = count(&worker).unwrap().unwrap();
+        run("btrfs", &["subvolume", "set-default"], &old);
+        let deleted = delete(&mut worker, counted);
+        assert!(matches!(deleted, Err(WorkError::Refused(ref why)) if why.contains("by default")), "{deleted:?}");
+        assert!(is_whole(&old));
     }
 
     #[test]

@@ -45,6 +45,11 @@ impl ToldRun {
         self.duty.pace != BackgroundPace::Hold
     }
 
+    #[cfg(test)]
+    pub(crate) const fn is_working(&self) -> bool {
+        self.is_working
+    }
+
     /// Lets it work or stops it, now that others pause (`is_gap`) or not.
     pub(crate) fn turn(&mut self, now: Nanos, is_gap: bool) {
         let passed = now.since(self.counted_at).min(LOOK_MAX);

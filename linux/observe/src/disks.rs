@@ -9,12 +9,12 @@ use crate::parse::{MountRow, parse_elevators, parse_io_cost_model, parse_io_cost
 use crate::read::Reader;
 use crate::roots::Roots;
 use crate::skips::Skips;
-use crate::stack::Stack;
+use crate::stack::{DELETED, Stack};
 use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, Event};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Names of disks that hold memory.
 const MEMORY_DISKS: [&str; 2] = ["ram", "zram"];
@@ -33,8 +33,8 @@ pub(crate) struct KnownDisk {
     incarnation: Incarnation,
 }
 
-/// What changes when a number is given to another disk. All but facts about the disk's stack are read again every time;
-/// the stack only when this changes, for it costs the mount table.
+/// What changes when a number is given to another disk. All but facts about the disks' stacks are read again every time;
+/// the stacks only when this changes of a disk that was there before, for they cost the mount table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Incarnation {
     sequence: String,
@@ -54,9 +54,12 @@ struct HierarchyFacts {
 }
 
 impl KnownDisk {
-    /// The kernel's number of this disk, which no other that had its place ever has; empty where it has none.
+    /// What tells this disk from others that had its number: the kernel's count of disks, which Linux has since 5.15; before that the
+    /// file of a loop device, and of others nothing.
     pub(crate) fn sequence(&self) -> &str {
-        &self.incarnation.sequence
+        let Incarnation { sequence, backing_file, .. } = &self.incarnation;
+        // A file that was removed is still the same one.
+        if sequence.is_empty() { backing_file.trim_end_matches(DELETED) } else { sequence }
     }
 }
 
@@ -93,45 +96,70 @@ impl Disks {
         let shared = hierarchy_facts(roots, hierarchy, reader, skips);
         let mut mounts: Option<Vec<MountRow>> = None;
         let mut now = BTreeMap::new();
-        for name in names {
-            let folder = roots.sys.join("block").join(&name);
-            let backing_file =
-                if name.starts_with("loop") { reader.line(&folder.join("loop/backing_file")) } else { String::new() };
-            // Looked at first: a host has many loop devices without a file, and nothing else is read of them.
-            if name.starts_with("loop") && backing_file.is_empty() {
-                continue;
-            }
-            let id = match number(&folder, reader) {
-                Ok(Some(id)) => id,
-                Ok(None) => continue,
-                Err(error) => {
-                    skips.note("/sys/block", 1, || format!("{name}/dev cannot be read: {error}"));
+        let found: Vec<Found> = names.into_iter().filter_map(|name| Self::find(name, roots, reader, skips)).collect();
+        // What a disk stands on in the end changes with any that lies between.
+        let has_changed = found.iter().any(|found| match found {
+            Found::Now(id, _, now) => self.known.get(id).is_some_and(|known| known.incarnation != *now),
+            Found::Unreadable(_) => false,
+        });
+        for found in found {
+            let (id, name, incarnation) = match found {
+                Found::Now(id, name, incarnation) => (id, name, incarnation),
+                Found::Unreadable(name) => {
                     let known = self.known.iter().find(|(_, known)| known.device.name == name);
                     now.extend(known.map(|(id, known)| (*id, known.clone())));
                     continue;
                 }
             };
-            let incarnation = incarnation(&folder, backing_file, reader);
-            let same = self.known.get(&id).filter(|known| known.incarnation == incarnation);
-            let stacked_on = match same {
+            let stacked_on = match self.known.get(&id).filter(|_| !has_changed) {
                 Some(known) => known.device.facts.stacked_on.clone(),
                 None => {
                     let mounts = mounts.get_or_insert_with(|| read_mounts(&roots.proc.join("self"), reader));
                     Stack { sys: &roots.sys, mounts }.bottom(id, reader)
                 }
             };
+            let folder = folder_of(roots, &name);
             let facts = facts(&folder, id, roots.version, &shared, stacked_on, reader);
             now.insert(id, KnownDisk { device: Device { id, name, facts }, incarnation });
         }
         now
     }
+
+    /// What stands at a name in `/sys/block`; nothing if that is no disk.
+    fn find(name: String, roots: &Roots, reader: &mut Reader, skips: &mut Skips) -> Option<Found> {
+        let folder = folder_of(roots, &name);
+        let is_loop = name.starts_with("loop");
+        let backing_file = if is_loop { reader.line(&folder.join("loop/backing_file")) } else { String::new() };
+        // Looked at first: a host has many loop devices without a file, and nothing else is read of them.
+        if is_loop && backing_file.is_empty() {
+            return None;
+        }
+        match number(&folder, reader) {
+            Ok(id) => id.map(|id| Found::Now(id, name, incarnation(&folder, backing_file, reader))),
+            Err(error) => {
+                skips.note("/sys/block", 1, || format!("{name}/dev cannot be read: {error}"));
+                Some(Found::Unreadable(name))
+            }
+        }
+    }
+}
+
+/// A name in `/sys/block`.
+enum Found {
+    Now(DeviceId, String, Incarnation),
+    /// Its number cannot be read.
+    Unreadable(String),
+}
+
+fn folder_of(roots: &Roots, name: &str) -> PathBuf {
+    roots.sys.join("block").join(name)
 }
 
 /// Disks that went or were replaced, then those that came or changed.
 fn differences(before: &BTreeMap<DeviceId, KnownDisk>, now: &BTreeMap<DeviceId, KnownDisk>) -> Vec<Event> {
     let mut events = Vec::new();
     for (id, was) in before {
-        if now.get(id).is_none_or(|is| is.incarnation.sequence != was.incarnation.sequence) {
+        if now.get(id).is_none_or(|is| is.sequence() != was.sequence()) {
             events.push(Event::DeviceGone(*id));
         }
     }
@@ -199,6 +227,7 @@ fn facts(
         iocost_enabled: shared.iocost_enabled.contains(&id),
         iocost_model_guessed: shared.iocost_models_guessed.contains(&id),
         throttle_available: shared.throttle_available,
+        multi_queue: folder.join("mq").is_dir(),
         rotational: reader.line(&folder.join("queue/rotational")) == "1",
         stacked_on,
         // sysfs counts sectors of 512 bytes whatever the disk's own are.

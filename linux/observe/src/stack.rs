@@ -6,6 +6,8 @@ use minerva_model::DeviceId;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// What the kernel adds to the path of a file that was removed.
+pub(crate) const DELETED: &str = " (deleted)";
 /// Layers that are followed: sixteen times what anyone builds, and an end for a loop in a broken tree.
 const LAYERS_MAX: usize = 16;
 
@@ -76,7 +78,7 @@ impl Stack<'_> {
 
     /// The whole disk that holds a file, by the longest mount point above it.
     pub(crate) fn disk_of_file(&self, path: &str, reader: &mut Reader) -> Option<DeviceId> {
-        let path = Path::new(path.strip_suffix(" (deleted)").unwrap_or(path));
+        let path = Path::new(path.strip_suffix(DELETED).unwrap_or(path));
         let above = self.mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
         // Of two mounts at one place the later covers the earlier, and `max_by_key` takes the last of equals.
         let mount = above.max_by_key(|mount| mount.mount_point.len())?;

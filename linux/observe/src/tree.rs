@@ -192,7 +192,7 @@ impl Tree {
             .collect()
     }
 
-    /// Lists one directory and adds what is new in it.
+    /// Lists one directory and adds what is new in it; nothing below one at [`DEPTH_MAX`].
     fn list(
         &mut self,
         path: &str,
@@ -201,7 +201,9 @@ impl Tree {
         gone: &mut BTreeSet<String>,
         to_list: &mut Vec<String>,
     ) {
-        let Some(node) = self.nodes.get_mut(path) else { return };
+        // Here and not where it is queued: changes and the looks that list all queue it too.
+        let may_list = path.split('/').count() < DEPTH_MAX;
+        let Some(node) = self.nodes.get_mut(path).filter(|_| may_list) else { return };
         if self.version == CgroupVersion::V2 {
             node.reaches_below = reaches_below(&self.root, path, reader);
         }
@@ -231,7 +233,7 @@ impl Tree {
                 moved: false,
                 reaches_below: true,
             };
-            if node.holds() && child.split('/').count() < DEPTH_MAX {
+            if node.holds() {
                 to_list.push(child.clone());
             }
             if let Some(parent) = self.nodes.get_mut(path) {

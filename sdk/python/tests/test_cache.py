@@ -180,6 +180,23 @@ def test_a_deferred_file_keeps_its_permissions_and_its_directory(service: Path, 
     assert private.read_bytes() == b"text"
 
 
+def test_a_file_that_replaces_one_that_still_waits_keeps_its_permissions(service: Path, tmp_path: Path) -> None:
+    asked = serve(service, [{"answer": "refused", "why": "full"}] * 2)
+    waiting = tmp_path / "tree" / ".deferred" / "waiting"
+    waiting.parent.mkdir(parents=True)
+    waiting.write_bytes(b"of before")
+    waiting.chmod(0o600)
+    (tmp_path / "file").symlink_to(waiting)
+    with minerva.deferred(tmp_path / "file") as file:
+        file.write(b"text")
+    assert [question["mode"] for question in asked] == [0o600]
+    os.link(waiting, tmp_path / "tree" / "second")
+    with minerva.deferred(tmp_path / "file") as file:
+        file.write(b"more")
+    assert len(asked) == 1, "of what others share the next would be another"
+    assert (tmp_path / "tree" / "second").read_bytes() == b"more"
+
+
 def test_of_two_who_make_a_file_one_does(service: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     asked = serve(service, [{"answer": "deferring", "id": 1, "data": str(data)}])

@@ -53,7 +53,7 @@ fn the_pool_never_runs_full_whatever_the_forecast_says() {
 
 #[test]
 fn ours_violates_less_than_the_published_policies_on_the_same_load() {
-    let load = first_days(3);
+    let load = first_days(6);
     let server = Server::for_load(&load);
     let share = |policy| run(&load, server, policy, Forecaster::DayClusters, 1.0).violation_share;
     let (fixed, published, ours, floor) =

@@ -306,6 +306,10 @@ impl Geometry {
     }
 }
 
+/// The angle of a sector that fills its track is a turn, which is 0.
+const SECTORS_PER_TRACK_MIN: u32 = 2;
+const SECTORS_PER_TRACK_MAX: u32 = 100_000;
+
 /// Slipped defects of one zone; measured drives have dozens.
 const SLIPPED_MAX: usize = 10_000;
 
@@ -322,8 +326,10 @@ fn zones_problem(zones: &[Zone], hdd: &HddProfile, capacity_sectors: u64) -> Opt
         if first_cylinder > last_cylinder || previous.is_some_and(|last| first_cylinder <= last) {
             return Some(format!("zones: cylinders {first_cylinder} to {last_cylinder} do not follow the zone before"));
         }
-        if !(1..=100_000).contains(&sectors_per_track) {
-            return Some(format!("zones: {sectors_per_track} sectors per track is not within 1 and 100000"));
+        if !(SECTORS_PER_TRACK_MIN..=SECTORS_PER_TRACK_MAX).contains(&sectors_per_track) {
+            return Some(format!(
+                "zones: {sectors_per_track} sectors per track is not within {SECTORS_PER_TRACK_MIN} and {SECTORS_PER_TRACK_MAX}"
+            ));
         }
         if zone.slipped.len() > SLIPPED_MAX {
             return Some(format!(
@@ -351,11 +357,13 @@ fn linear_zones(hdd: &HddProfile, capacity_sectors: u64) -> Vec<Zone> {
         .map(|index| {
             let share = f64::from(index) / f64::from(zones.max(2) - 1);
             let speed = outer_mb_per_s + (inner_mb_per_s - outer_mb_per_s) * share;
-            ((speed * 1e3 * (turn_ms + skew_ms) / 512.0).round() as u32).clamp(1, 100_000)
+            let sectors = (speed * 1e3 * (turn_ms + skew_ms) / 512.0).round() as u32;
+            sectors.clamp(SECTORS_PER_TRACK_MIN, SECTORS_PER_TRACK_MAX)
         })
         .collect();
     let per_cylinder: u64 = per_track.iter().map(|spt| u64::from(*spt) * u64::from(hdd.heads)).sum();
-    let cylinders = u32::try_from(capacity_sectors.div_ceil(per_cylinder)).unwrap_or(u32::MAX / zones.max(1));
+    let cylinders_max = u32::MAX / zones.max(1);
+    let cylinders = u32::try_from(capacity_sectors.div_ceil(per_cylinder)).unwrap_or(u32::MAX).min(cylinders_max);
     per_track
         .iter()
         .zip(0u32..)

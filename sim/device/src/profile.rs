@@ -178,6 +178,51 @@ mod tests {
         }
     }
 
+    /// So many reads from the start on that some have a track of their own.
+    fn reads_served(profile: &Profile) -> usize {
+        let mut device = profile.build(None, 1);
+        for tag in 0..8u64 {
+            let now = device.next_completion().unwrap_or_default();
+            let offset_bytes = tag * 65_536;
+            device.submit(now, crate::Request { tag, kind: crate::Kind::Read, offset_bytes, length_bytes: 65_536 });
+        }
+        let mut done = 0;
+        while let Some(at) = device.next_completion() {
+            done += usize::from(device.complete(at).is_some());
+        }
+        done
+    }
+
+    #[test]
+    fn a_track_holds_two_sectors_however_slow_the_disk_is_said_to_be() {
+        let good = include_str!("../profiles/sata7200-80g.toml");
+        let slow = good.replace("mb_per_s = 61.0", "mb_per_s = 0.02").replace("mb_per_s = 29.0", "mb_per_s = 0.02");
+        assert_eq!(reads_served(&Profile::parse(&slow).unwrap()), 8);
+        // As many cylinders as have a number, of all zones together.
+        let large = slow.replace("= 80_026_361_856", "= 80_000_000_000_000");
+        assert_eq!(reads_served(&Profile::parse(&large).unwrap()), 8);
+        let (linear, rest) = good.split_once("[media.hdd.layout.linear]").unwrap();
+        let after = &rest[rest.find("[media.hdd.seek").unwrap()..];
+        for (sectors_per_track, is_taken) in [(1, false), (2, true)] {
+            let table = format!(
+                "{linear}[media.hdd.layout.table]
+sparing = \"none\"
+[[media.hdd.layout.table.zones]]
+first_cylinder = 0
+last_cylinder = 99_999_999
+sectors_per_track = {sectors_per_track}
+track_skew_sectors = 0
+cylinder_skew_sectors = 0
+
+{after}"
+            );
+            match Profile::parse(&table) {
+                Ok(profile) => assert_eq!((is_taken, reads_served(&profile)), (true, 8)),
+                Err(error) => assert!(!is_taken && error.message.contains("1 sectors per track"), "{error}"),
+            }
+        }
+    }
+
     #[test]
     fn a_wrong_profile_is_refused_with_its_line() {
         let good = include_str!("../profiles/sata7200-80g.toml");

@@ -64,7 +64,7 @@ fn parse_line(line: &str) -> Option<Measured> {
 }
 
 /// Replays a trace closed-loop, each request a think time behind the completion before it. Answers the model's service
-/// times in milliseconds, in the trace's order.
+/// times in milliseconds, in the trace's order, without those of requests that never complete.
 pub fn replay(device: &mut dyn DeviceModel, trace: &[Measured]) -> Vec<f64> {
     let mut now = Nanos::ZERO;
     let mut times = Vec::with_capacity(trace.len());
@@ -84,8 +84,8 @@ pub fn replay(device: &mut dyn DeviceModel, trace: &[Measured]) -> Vec<f64> {
     times
 }
 
-/// Root mean square of the horizontal distance between the distributions of two samples, in their unit. 0 for an empty
-/// sample.
+/// Root mean square of the horizontal distance between the distributions of two samples, in their unit. Not a number for an
+/// empty sample, which agrees with nothing.
 pub fn cdf_rms_ms(measured_ms: &[f64], modelled_ms: &[f64]) -> f64 {
     let sorted = |sample: &[f64]| {
         let mut sample = sample.to_vec();
@@ -95,7 +95,7 @@ pub fn cdf_rms_ms(measured_ms: &[f64], modelled_ms: &[f64]) -> f64 {
     let (measured, modelled) = (sorted(measured_ms), sorted(modelled_ms));
     let points = measured.len().max(modelled.len());
     if measured.is_empty() || modelled.is_empty() {
-        return 0.0;
+        return f64::NAN;
     }
     // The quantile in the middle of each of `points` equal shares; with equal sizes that is sample by sample.
     let at = |sample: &[f64], point: usize| sample[(2 * point + 1) * sample.len() / (2 * points)];
@@ -112,7 +112,7 @@ pub struct Agreement {
     pub mean_measured_ms: f64,
     /// Mean of the model's.
     pub mean_modelled_ms: f64,
-    /// [`cdf_rms_ms`] of the two.
+    /// [`cdf_rms_ms`] of the two. Not a number where there is nothing to compare: no request, or one that never completed.
     pub rms_ms: f64,
 }
 
@@ -126,26 +126,73 @@ impl Agreement {
             requests: trace.len(),
             mean_measured_ms: mean(&measured),
             mean_modelled_ms: mean(&modelled),
-            rms_ms: cdf_rms_ms(&measured, &modelled),
+            rms_ms: if modelled.len() == trace.len() { cdf_rms_ms(&measured, &modelled) } else { f64::NAN },
         }
     }
 
-    /// The RMS as a share of the measured mean.
+    /// The RMS as a share of the measured mean. Not a number, which is below no goal, where the RMS is none, or where all measured times
+    /// are 0.
     pub fn demerit(&self) -> f64 {
-        if self.mean_measured_ms > 0.0 { self.rms_ms / self.mean_measured_ms } else { 0.0 }
+        if self.mean_measured_ms > 0.0 { self.rms_ms / self.mean_measured_ms } else { f64::NAN }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{cdf_rms_ms, parse_trace};
+    use super::{Agreement, Measured, cdf_rms_ms, parse_trace};
+    use crate::device::{Completion, DeviceModel, Request, Statistics};
+    use minerva_model::Nanos;
+
+    /// Takes a millisecond for each request of the first so many, and never completes another.
+    struct Lazy {
+        left: u32,
+        due: Option<Completion>,
+    }
+
+    impl DeviceModel for Lazy {
+        fn capacity_bytes(&self) -> u64 {
+            1 << 30
+        }
+
+        fn queue_depth(&self) -> u32 {
+            1
+        }
+
+        fn submit(&mut self, now: Nanos, request: Request) {
+            self.due = (self.left > 0).then_some(Completion { tag: request.tag, at: now + Nanos::from_millis(1) });
+            self.left = self.left.saturating_sub(1);
+        }
+
+        fn next_completion(&self) -> Option<Nanos> {
+            self.due.map(|due| due.at)
+        }
+
+        fn complete(&mut self, _: Nanos) -> Option<Completion> {
+            self.due.take()
+        }
+
+        fn statistics(&self) -> Statistics {
+            Statistics::default()
+        }
+    }
+
+    #[test]
+    fn what_was_not_compared_agrees_with_nothing() {
+        let demerit = |completed: u32, requests: usize| {
+            let line = Measured { write: false, first_sector: 0, sectors: 8, service_ms: 1.0, think_ms: 0.0 };
+            Agreement::measure(&mut Lazy { left: completed, due: None }, &vec![line; requests]).demerit()
+        };
+        assert_eq!(demerit(3, 3), 0.0);
+        // No trace, a request that never completes, and none that does.
+        assert!([demerit(3, 0), demerit(2, 3), demerit(0, 3)].iter().all(|demerit| demerit.is_nan()));
+    }
 
     #[test]
     fn the_distance_does_not_depend_on_the_order() {
         assert_eq!(cdf_rms_ms(&[3.0, 1.0, 2.0], &[1.0, 2.0, 3.0]), 0.0);
         assert_eq!(cdf_rms_ms(&[1.0, 2.0], &[2.0, 3.0]), 1.0);
         assert_eq!(cdf_rms_ms(&[1.0, 1.0, 1.0, 1.0], &[4.0]), 3.0);
-        assert_eq!(cdf_rms_ms(&[], &[4.0]), 0.0);
+        assert!(cdf_rms_ms(&[], &[4.0]).is_nan() && cdf_rms_ms(&[4.0], &[]).is_nan());
     }
 
     #[test]

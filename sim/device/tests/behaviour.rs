@@ -3,7 +3,9 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use minerva_model::Nanos;
-use minerva_sim_device::{Completion, DeviceModel, Kind, Media, Profile, Request, Seek, WriteBack, profile};
+use minerva_sim_device::{
+    Completion, DeviceModel, Kind, Layout, Media, Profile, Request, Seek, Serpentine, Sparing, WriteBack, Zone, profile,
+};
 
 const PAGE: u32 = 4096;
 
@@ -244,6 +246,27 @@ fn the_ssd_scales_with_depth_and_stalls_only_for_writes() {
     let (mut a, mut b) = (ssd.build(None, 3), ssd.build(None, 3));
     let writes = || (0..512u64).map(|tag| request(tag, Kind::Write, tag << 20, 1 << 20));
     assert_eq!(one_by_one(a.as_mut(), writes()).to_bits(), one_by_one(b.as_mut(), writes()).to_bits());
+}
+
+/// The sectors before the first one of a zone may have no address.
+#[test]
+fn what_passes_the_head_before_the_first_sector_of_a_disk_is_not_kept() {
+    for unused_front_sectors in [0, 100] {
+        let mut profile = with_cache(|cache| cache.keeps_passing_sectors = true);
+        profile.capacity_bytes = 1 << 30;
+        if let Media::Hdd(hdd) = &mut profile.media {
+            let zone = Zone { last_cylinder: 10_000, sectors_per_track: 500, unused_front_sectors, ..Zone::default() };
+            hdd.layout = Layout::Table { sparing: Sparing::None, serpentine: Serpentine::No, zones: vec![zone] };
+        }
+        // From wherever the disk stands: for some the head comes to the track well before the sector.
+        for seed in 0..16 {
+            let mut device = profile.build(None, seed);
+            device.submit(Nanos::ZERO, request(0, Kind::Read, 512, 512));
+            let first = wait(device.as_mut()).at;
+            device.submit(first, request(1, Kind::Read, 0, PAGE));
+            assert_eq!(wait(device.as_mut()).tag, 1);
+        }
+    }
 }
 
 #[test]

@@ -254,6 +254,7 @@ fn facts(elevator: &str, rotational: bool, size_bytes: u64) -> DeviceFacts {
         iocost_enabled: false,
         iocost_model_guessed: false,
         throttle_available: true,
+        multi_queue: true,
         rotational,
         stacked_on: Vec::new(),
         size_bytes,

@@ -14,7 +14,7 @@ use crate::tls::Tls;
 use hyper_util::rt::TokioIo;
 use minerva_api::v1;
 use minerva_api::v1::participation_client::ParticipationClient;
-use minerva_config::{Identity, KnownBy, ParticipationSettings};
+use minerva_config::{Identity, KnownBy, ParticipationSettings, TenantLimits};
 use minerva_linux_observe::Roots;
 use minerva_model::{Nanos, Role};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
@@ -24,6 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
@@ -91,6 +92,10 @@ fn identities(directory: &Path) -> Vec<Identity> {
 
 impl Network {
     fn new() -> Self {
+        Self::with(TenantLimits::default())
+    }
+
+    fn with(limits: TenantLimits) -> Self {
         let address = free_address();
         let (signer, root, root_pem) = authority("minerva-test");
         let (server, key) = certificate(&signer, "host", "minervad.invalid", 2200);
@@ -103,6 +108,7 @@ impl Network {
         let stage = TestBed::with(|settings| {
             let directory = settings.socket.as_ref().and_then(|socket| socket.parent()).expect("a directory");
             settings.identities = identities(directory);
+            settings.limits = limits;
             settings.listen = Some(address);
             settings.certificate = file("server.pem", server.pem());
             settings.key = file("server.key", key.serialize_pem());
@@ -206,6 +212,29 @@ fn a_crowd_that_never_shakes_hands_keeps_nobody_out() {
         assert_eq!(network.ask(Some(own), None).await.expect("known").tenant, "t1");
         network.stage.assert_b_is_served().await;
     });
+}
+
+#[test]
+fn handshakes_of_one_address_are_limited_in_rate_and_silence_costs_it_none() {
+    let network = Network::with(TenantLimits { requests_per_second: 1, burst: 10, ..TenantLimits::default() });
+    play(async {
+        let mut silent = Vec::new();
+        for _ in 0..100 {
+            silent.push(TcpStream::connect(network.address).await.expect("a server"));
+        }
+        let own = certificate(&network.signer, "vm-a", "x.example", 2200);
+        assert_eq!(network.ask(Some(own), None).await.expect("known").tenant, "t1");
+        for _ in 0..50 {
+            let mut stream = TcpStream::connect(network.address).await.expect("a server");
+            stream.write_all(b"no handshake").await.expect("sent");
+            // Hung up on, sooner or later.
+            let _ = stream.read(&mut [0; 64]).await;
+        }
+        network.stage.assert_b_is_served().await;
+    });
+    let audited = network.stage.refusals.take();
+    let is_refused = |text: &str| text.contains("address 127.0.0.1") && text.contains("handshake");
+    assert!(audited.iter().any(|row| is_refused(&row.text)), "{audited:?}");
 }
 
 #[test]

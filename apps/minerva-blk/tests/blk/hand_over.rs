@@ -78,11 +78,11 @@ fn servers_hand_over_under_load_without_an_error_and_lose_nothing() {
         assert!(is_content, "{said}");
         assert!(said.contains("serves the disks now"), "{said}");
         pauses.push(longest);
+        load.settle();
+        load.judge(&place);
     }
-    load.settle();
     let (is_content, said) = serving.terminate();
     assert!(is_content && said.contains("took over from process"), "{said}");
-    load.judge(&place);
     pauses.sort_unstable();
     println!(
         "{count} hand-overs, {} requests answered over one connection, none failed, none lost; longest time without an answer {:?}, median {:?}",

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use vm_memory::Bytes;
 
 const BLOCK: u32 = 4096;
+/// Of 256 requests so many are flushes and reads; all others are writes.
+const FLUSHES: u8 = 8;
+const READS: u8 = 64;
 /// For what a busy machine does slowly.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -17,9 +20,11 @@ struct Block {
     version: u64,
     /// Being written, with the slot that does.
     writing: Option<(u16, u64)>,
+    /// Being read, with the slot that does.
+    reading: Option<u16>,
 }
 
-/// A load over all blocks, one write a block at a time.
+/// A load over all blocks, one write or read a block at a time. What it reads it compares.
 pub(crate) struct Load {
     pub(crate) client: Client,
     blocks: Vec<Block>,
@@ -57,22 +62,30 @@ impl Load {
         self.poll()
     }
 
-    /// Writes a random block that nobody is writing, or flushes.
+    /// Writes or reads a random block that nobody is writing or reading, or flushes.
     fn submit(&mut self) {
         let block = self.random.usize(..self.blocks.len());
-        if self.blocks[block].writing.is_some() || self.client.rings[0].free_slots() == 0 {
+        let Block { writing, reading, .. } = self.blocks[block];
+        if writing.is_some() || reading.is_some() || self.client.rings[0].free_slots() == 0 {
             return;
         }
-        if self.random.u8(..) < 8 {
+        let chance = self.random.u8(..);
+        if chance < FLUSHES {
             self.client.rings[0].submit(&Request::new(kind::FLUSH, 0, 0));
             return;
         }
-        self.next_version += 1;
         let slot = self.client.rings[0].next_slot().unwrap();
-        let bytes = content(block as u64, self.next_version);
+        let is_read = chance < FLUSHES + READS;
+        self.next_version += u64::from(!is_read);
+        // What no block ever holds is there before a read: an answer without data does not pass for one.
+        let bytes = if is_read { vec![0xff; BLOCK as usize] } else { content(block as u64, self.next_version) };
         self.client.memory().write_slice(&bytes, self.client.rings[0].data(slot)).unwrap();
-        self.client.rings[0].submit(&Request::new(kind::OUT, block as u64 * 8, BLOCK));
-        self.blocks[block].writing = Some((slot, self.next_version));
+        let kind = if is_read { kind::IN } else { kind::OUT };
+        self.client.rings[0].submit(&Request::new(kind, block as u64 * 8, BLOCK));
+        match is_read {
+            true => self.blocks[block].reading = Some(slot),
+            false => self.blocks[block].writing = Some((slot, self.next_version)),
+        }
     }
 
     pub(crate) fn poll(&mut self) -> bool {
@@ -84,8 +97,19 @@ impl Load {
         {
             block.version = version;
         }
+        if let Some(number) = self.blocks.iter().position(|block| block.reading == Some(answer.slot)) {
+            self.blocks[number].reading = None;
+            let mut bytes = vec![0; BLOCK as usize];
+            self.client.memory().read_slice(&mut bytes, self.client.rings[0].data(answer.slot)).unwrap();
+            self.compare("read", number as u64, &bytes);
+        }
         self.acknowledged += 1;
         true
+    }
+
+    fn compare(&self, place: &str, number: u64, bytes: &[u8]) {
+        let version = self.blocks[number as usize].version;
+        assert!(bytes == content(number, version), "{place}: block {number} does not hold version {version}");
     }
 
     pub(crate) fn run(&mut self, time: Duration) {
@@ -109,17 +133,15 @@ impl Load {
         }
     }
 
-    /// Compares the image with what was acknowledged.
+    /// Compares the image with what was acknowledged, when nothing is under way. A later write would hide what was lost, so this is for
+    /// each event, not for the end of all.
     pub(crate) fn judge(&self, place: &ServerFolder) {
         let file = std::fs::File::open(place.image()).unwrap();
-        for (number, block) in self.blocks.iter().enumerate() {
-            let mut bytes = vec![0; BLOCK as usize];
-            file.read_exact_at(&mut bytes, number as u64 * u64::from(BLOCK)).unwrap();
-            assert!(
-                bytes == content(number as u64, block.version),
-                "block {number} does not hold version {}",
-                block.version
-            );
+        let mut bytes = vec![0; BLOCK as usize];
+        for (number, block) in (0_u64..).zip(&self.blocks) {
+            assert!(block.writing.is_none(), "block {number} is being written");
+            file.read_exact_at(&mut bytes, number * u64::from(BLOCK)).unwrap();
+            self.compare("image", number, &bytes);
         }
     }
 }

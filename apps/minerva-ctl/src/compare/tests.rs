@@ -17,6 +17,7 @@ fn device(cgroup: CgroupVersion, elevator: &str) -> Device {
         iocost_enabled: false,
         iocost_model_guessed: false,
         throttle_available: true,
+        multi_queue: true,
         stacked_on: Vec::new(),
         rotational: true,
         size_bytes: 80 << 30,

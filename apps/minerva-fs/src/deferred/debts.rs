@@ -7,6 +7,7 @@ use minerva_api::v1;
 use minerva_model::DeviceId;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -25,18 +26,23 @@ struct Owed {
     moved_bytes: u64,
     /// As the daemon says, if it does.
     may_work: Option<bool>,
+    /// Whose turn it is to ask about it. Who asked about an earlier debt to the same disk may find out only later that it is over.
+    generation: u64,
 }
 
 /// All of them.
 #[derive(Clone, Debug)]
 pub(super) struct DebtLink {
     socket: PathBuf,
+    /// How often somebody is looked for where nobody answers.
+    look: Duration,
     disks: Arc<Mutex<BTreeMap<DeviceId, Owed>>>,
+    generations: Arc<AtomicU64>,
 }
 
 impl DebtLink {
     pub(super) fn new(socket: PathBuf) -> Self {
-        Self { socket, disks: Arc::default() }
+        Self { socket, look: LOOK, disks: Arc::default(), generations: Arc::default() }
     }
 
     /// What waits for a disk now.
@@ -46,10 +52,11 @@ impl DebtLink {
             owed.waiting_bytes = bytes;
             return;
         }
-        disks.insert(disk, Owed { waiting_bytes: bytes, ..Owed::default() });
+        let generation = self.generations.fetch_add(1, Ordering::Relaxed);
+        disks.insert(disk, Owed { waiting_bytes: bytes, generation, ..Owed::default() });
         let link = self.clone();
         // Without it nobody knows of it, and in a guest it waits.
-        let _ = thread::Builder::new().name("debts".to_owned()).spawn(move || link.ask_about(disk));
+        let _ = thread::Builder::new().name("debts".to_owned()).spawn(move || link.ask_about(disk, generation));
     }
 
     /// Nothing waits for a disk any more: it is not asked about.
@@ -73,42 +80,50 @@ impl DebtLink {
         self.disks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn owed(&self, disk: DeviceId) -> Option<Owed> {
-        self.disks().get(&disk).copied()
+    fn owed(&self, disk: DeviceId, generation: u64) -> Option<Owed> {
+        self.disks().get(&disk).copied().filter(|owed| owed.generation == generation)
     }
 
-    fn told(&self, disk: DeviceId, may_work: Option<bool>) {
-        if let Some(owed) = self.disks().get_mut(&disk) {
-            owed.may_work = may_work;
+    /// Whether it is still this one's turn to ask.
+    fn told(&self, disk: DeviceId, generation: u64, may_work: Option<bool>) -> bool {
+        match self.disks().get_mut(&disk).filter(|owed| owed.generation == generation) {
+            Some(owed) => {
+                owed.may_work = may_work;
+                true
+            }
+            None => false,
         }
     }
 
-    /// Until nothing waits for the disk.
-    fn ask_about(&self, disk: DeviceId) {
+    /// Until nothing waits for the disk, or somebody else asks about it: of two the daemon would hear the later one only, by turns.
+    fn ask_about(&self, disk: DeviceId, generation: u64) {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-        while self.owed(disk).is_some() {
-            let _ = runtime.block_on(self.hold(disk, &self.socket));
-            self.told(disk, None);
-            thread::sleep(LOOK);
+        while self.owed(disk, generation).is_some() {
+            let _ = runtime.block_on(self.hold(disk, generation, &self.socket));
+            if self.told(disk, generation, None) {
+                thread::sleep(self.look);
+            }
         }
     }
 
     /// As long as whoever listens is there.
-    async fn hold(&self, disk: DeviceId, socket: &Path) -> anyhow::Result<()> {
+    async fn hold(&self, disk: DeviceId, generation: u64, socket: &Path) -> anyhow::Result<()> {
         let mut server: Tenant = connect_as_tenant(socket).await?;
-        let Some(owed) = self.owed(disk) else { return Ok(()) };
+        let Some(owed) = self.owed(disk, generation) else { return Ok(()) };
         let mut answers = server.hold_debt(request(disk, owed)).await?.into_inner();
         let mut registration = 0;
         loop {
             match tokio::time::timeout(REPORT, answers.message()).await {
                 Ok(Ok(Some(answer))) => {
                     registration = answer.registration;
-                    self.told(disk, Some(answer.may_work));
+                    if !self.told(disk, generation, Some(answer.may_work)) {
+                        return Ok(());
+                    }
                 }
                 Ok(Ok(None)) => return Ok(()),
                 Ok(Err(status)) => return Err(status.into()),
                 Err(_) => {
-                    let Some(owed) = self.owed(disk) else { return Ok(()) };
+                    let Some(owed) = self.owed(disk, generation) else { return Ok(()) };
                     server.report_debt(report(disk, owed, registration)).await?;
                 }
             }
@@ -138,26 +153,4 @@ fn report(disk: DeviceId, owed: Owed, registration: u64) -> v1::ReportDebtReques
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{DebtLink, Owed, request};
-    use minerva_model::DeviceId;
-
-    const DISK: DeviceId = DeviceId { major: 254, minor: 0 };
-
-    #[test]
-    fn where_nobody_answers_nothing_may_move() {
-        let folder = tempfile::tempdir().unwrap();
-        let link = DebtLink::new(folder.path().join("nobody.sock"));
-        link.owe(DISK, 1 << 20);
-        assert_eq!(link.may_work(DISK), None);
-        link.owe_nothing(DISK);
-        assert!(link.owed(DISK).is_none(), "and its thread ends");
-    }
-
-    #[test]
-    fn what_waits_is_told_in_time_of_the_disk() {
-        let asked = request(DISK, Owed { waiting_bytes: 3, moved_bytes: 2, may_work: None });
-        assert_eq!((asked.name.as_str(), asked.working_device.as_str()), ("minerva-fs-254-0", "254:0"));
-        assert_eq!((asked.service_ns, asked.done_ns, asked.tied_bytes), (50, 20, 3));
-    }
-}
+mod tests;

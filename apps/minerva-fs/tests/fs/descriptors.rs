@@ -1,10 +1,11 @@
 //! A file that the kernel knows is a descriptor of the service, which has only so many: a tenant that takes all it can get keeps no other
 //! from its part.
 
-use crate::pool_folder::PoolFolder;
+use crate::pool_folder::{PoolFolder, Service};
 use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Few enough to be used up by this test, whose own files they are not.
@@ -57,6 +58,34 @@ fn a_tenant_that_opens_all_it_can_is_refused_and_keeps_no_other_from_its_files()
     }
     let shown = place.run(&["status"]);
     assert!(String::from_utf8_lossy(&shown.stdout).contains("refused files for want of descriptors"));
+}
+
+/// Descriptors that the process has.
+fn open_now(service: &Service) -> u64 {
+    fs::read_dir(format!("/proc/{}/fd", service.0.id())).unwrap().count() as u64
+}
+
+#[test]
+fn files_that_go_to_the_disk_while_programs_know_them_have_no_descriptor_that_nobody_counts() {
+    const FILES: u64 = 200;
+    /// Far fewer than there are files: who asks for the status, a file that is being copied.
+    const BESIDE: u64 = 20;
+    let place = PoolFolder::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 5\nspill_to = 1");
+    let service = place.serve_with_descriptors(DESCRIPTORS_MAX);
+    let before = open_now(&service) - place.status().temporary.descriptors;
+    let known: Vec<File> = (0..FILES)
+        .map(|number| {
+            let path = place.temporary().join(number.to_string());
+            fs::write(&path, [1; 4096]).unwrap();
+            // By its name only, so that it is closed and known.
+            File::options().read(true).custom_flags(libc::O_PATH).open(path).unwrap()
+        })
+        .collect();
+    place.until("most go to the disk", |status| status.temporary.spilled_files > FILES / 2);
+    let (open, counted) = (open_now(&service), place.status().temporary.descriptors);
+    assert!(open <= before + counted + BESIDE, "{open} are open, {before} before, and {counted} are counted");
+    drop(known);
+    place.until("all are forgotten", |status| status.temporary.descriptors < FILES);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! What the doctor finds in a pool and at its mounts.
 
 use crate::deferred::{defer, files, until_moved, until_told};
-use crate::pool_folder::PoolFolder;
+use crate::pool_folder::{PoolFolder, is_mounted};
 use minerva_api::cache::Pool;
 use rustix::fs::{CWD, Timespec, Timestamps};
+use rustix::mount::{MountFlags, mount};
 use std::fs;
 use std::path::PathBuf;
 
@@ -64,6 +65,44 @@ fn waiting_files_orphans_and_how_quota_is_kept_are_told_with_and_without_a_servi
     assert!(of(&found, "deferred")[0].starts_with("1 files wait for migration until the service runs"), "{found:?}");
     assert_eq!(of(&found, "orphan").len(), 1, "{found:?}");
     assert_eq!(of(&found, "stale mount").len(), 2, "{found:?}");
+}
+
+/// What a doctor leaves that is killed while it tries to serve.
+fn interrupted(place: &PoolFolder, process: &str) -> PathBuf {
+    let own = place.pool().join(format!(".doctor-{process}"));
+    let at = own.join("at");
+    fs::create_dir_all(&at).unwrap();
+    fs::create_dir(own.join("below")).unwrap();
+    fs::write(own.join("below/file"), "text").unwrap();
+    let fuse = fs::File::options().read(true).write(true).open("/dev/fuse").unwrap();
+    let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", std::os::fd::AsRawFd::as_raw_fd(&fuse));
+    let options = std::ffi::CString::new(options).unwrap();
+    mount("minerva-doctor", &at, "fuse", MountFlags::empty(), options.as_c_str()).unwrap();
+    own
+}
+
+#[test]
+fn what_an_interrupted_doctor_left_is_removed_by_the_next_and_by_a_start() {
+    let place = PoolFolder::new("");
+    drop(place.serve());
+    let judge = |own: &PathBuf| {
+        assert!(!is_mounted(&own.join("at")), "it is still mounted");
+        assert!(!own.exists(), "it is still there");
+    };
+    let left = interrupted(&place, "1");
+    // One that is at work.
+    let at_work = place.pool().join(".doctor-2");
+    fs::create_dir(&at_work).unwrap();
+    let used = fs::File::open(&at_work).unwrap();
+    rustix::fs::flock(&used, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    findings(&place);
+    judge(&left);
+    assert!(at_work.exists());
+    let left = interrupted(&place, "3");
+    let service = place.serve();
+    judge(&left);
+    assert!(at_work.exists());
+    assert!(service.terminate());
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use crate::operations::on_both;
 use crate::pool_folder::PoolFolder;
+use crate::surroundings::pool_on_overlayfs;
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file of 8192 times the same byte, open for both.
 fn of_x(path: &Path) -> File {
@@ -73,6 +74,38 @@ fn no_program_is_sent_what_a_mapping_has_replaced() {
         assert!(is_right(sent(&file), b'm'), "what was there before");
         assert_eq!(sent(&File::open(&path).unwrap()).unwrap(), vec![b'm'; 4096], "a descriptor that only reads");
     });
+}
+
+/// Where the service reads and writes by itself, the kernel brings it what was stored when nobody is there to be refused.
+#[test]
+fn what_a_mapping_stores_beyond_the_quota_without_passthrough_is_written_and_counted() {
+    const BYTES: usize = 4 << 20;
+    let place = PoolFolder::new("stable = \"1MiB\"");
+    let overlay = pool_on_overlayfs(&place);
+    let service = place.wait_for(place.in_namespace(&overlay, &[]));
+    let within = PathBuf::from(format!("/proc/{}/root", service.0.id()));
+    let seen = |path: &Path| within.join(path.strip_prefix("/").unwrap());
+    let path = seen(&place.stable()).join("mapped");
+    let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+    assert!(!place.status().stable.has_passthrough);
+    file.set_len(BYTES as u64).unwrap();
+    let (both, flags) = (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::SHARED);
+    // SAFETY: a new mapping of a file of that length; it is used below and unmapped once.
+    let memory = unsafe { rustix::mm::mmap(std::ptr::null_mut(), BYTES, both, flags, &file, 0) }.unwrap();
+    // SAFETY: the mapping.
+    unsafe { memory.cast::<u8>().write_bytes(b'm', BYTES) };
+    // SAFETY: the mapping.
+    let synced = unsafe { rustix::mm::msync(memory, BYTES, rustix::mm::MsyncFlags::SYNC) };
+    assert_eq!(synced, Ok(()));
+    // SAFETY: the mapping, and nobody uses it after this.
+    unsafe { rustix::mm::munmap(memory, BYTES) }.unwrap();
+    drop(file);
+    let below = fs::read(seen(&place.pool()).join("tenants/web/mapped")).unwrap();
+    assert!(below == vec![b'm'; BYTES], "{} bytes of it are there", below.iter().filter(|byte| **byte == b'm').count());
+    assert_eq!(place.status().stable.bytes, BYTES as u64);
+    let refused = fs::write(seen(&place.stable()).join("other"), "x").unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::StorageFull, "who writes is refused");
+    assert!(service.terminate());
 }
 
 #[test]

@@ -226,6 +226,39 @@ fn watermarks_change_and_what_takes_a_restart_is_said() {
 }
 
 #[test]
+fn whether_a_tenant_is_a_machine_and_which_numbers_it_has_is_decided_by_a_start() {
+    const MACHINE: &str = "machine = \"vm\"\nids = 1800000";
+    let takes_a_restart = |key: &str| format!("`tenants.web.{key}` takes a restart: systemctl restart minerva-fs");
+    let place = PoolFolder::new(MACHINE);
+    let service = place.serve();
+    let deferred = place.pool().join("tenants/web/.deferred");
+    let owner = || deferred.metadata().unwrap().uid();
+    let refused = |says: &str| {
+        let answer = ask(&place.socket(), &request(&place.folder.path().join("out"), "web")).unwrap();
+        assert!(matches!(&answer, Answer::Refused { why } if why.contains(says)), "{answer:?}");
+    };
+    for (settings, key) in [("machine = \"vm\"\nids = 1900000", "ids"), ("stable = \"1MiB\"", "machine")] {
+        place.write(settings, "");
+        let said = reload(&place).unwrap();
+        assert!(said.contains(&takes_a_restart(key)), "{said}");
+        assert!(reload(&place).unwrap().contains(&takes_a_restart(key)), "each time");
+        refused("is a virtual machine");
+        assert_eq!(owner(), 1_800_000);
+    }
+    assert_eq!(place.status().stable.bytes_max, 1 << 20, "the rest is in force");
+    assert!(service.terminate());
+    fs::create_dir(&deferred).unwrap();
+    std::os::unix::fs::chown(&deferred, Some(1_800_000), Some(1_800_000)).unwrap();
+    let _service = place.serve();
+    assert_eq!(owner(), 0, "no machine can change it any more");
+    // And the other way round.
+    place.write(MACHINE, "");
+    assert!(reload(&place).unwrap().contains(&takes_a_restart("machine")));
+    let data = place.folder.path().join("data");
+    assert!(defer(&place, &data, Pool::Stable).is_ok(), "it is none yet");
+}
+
+#[test]
 fn others_than_root_put_no_file_in_force() {
     let place = PoolFolder::new("");
     let _service = place.serve();

@@ -60,18 +60,23 @@ fn without_fuse_the_start_and_the_doctor_say_so_and_leave_no_mount() {
     fs::write(place.stable().join("file"), "text").unwrap();
 }
 
-#[test]
-fn on_overlayfs_the_service_reads_by_itself_and_says_why() {
-    let place = PoolFolder::new("");
+/// Commands that put the pool on overlayfs.
+pub(crate) fn pool_on_overlayfs(place: &PoolFolder) -> String {
     let folder = place.folder.path().display();
     for name in ["lower", "disk", "pool"] {
         fs::create_dir(place.folder.path().join(name)).unwrap();
     }
     // A tmpfs as the upper layer, in case this directory is on overlayfs itself.
-    let overlay = format!(
+    format!(
         "mount -t tmpfs minerva-test {folder}/disk; mkdir {folder}/disk/upper {folder}/disk/work; mount -t overlay minerva-test \
          -o lowerdir={folder}/lower,upperdir={folder}/disk/upper,workdir={folder}/disk/work {folder}/pool"
-    );
+    )
+}
+
+#[test]
+fn on_overlayfs_the_service_reads_by_itself_and_says_why() {
+    let place = PoolFolder::new("");
+    let overlay = pool_on_overlayfs(&place);
     let output = place.in_namespace(&overlay, &["doctor"]).output().unwrap();
     let told = said(&output);
     assert!(output.status.success(), "{told}");

@@ -10,13 +10,13 @@ use minerva_model::{BackEnd, CgroupVersion, Nanos};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Within this part of what it was, the first reader's share is back.
+/// Within this part of what it was, what each reader gets is back.
 const ERROR_MAX: f64 = 0.1;
 /// The shares are 8:1. What did not come near that under the daemon shows nothing by being undone.
 const RATIO_MIN: f64 = 3.0;
 /// So many rounds are asked for: fewer do not meet the goal.
 const ROUNDS_MIN: usize = 3;
-const GOAL: &str = "at most 10, and at least 3:1 while steered, in the median of three rounds";
+const GOAL: &str = "at most 10 for each reader, and at least 3:1 while steered, in the median of three rounds";
 /// For a guest to boot, and for one run there; processors are emulated.
 const BOOT: Duration = Duration::from_secs(180);
 const RUN: Duration = Duration::from_secs(120);

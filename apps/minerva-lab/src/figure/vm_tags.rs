@@ -19,6 +19,8 @@ const AGGREGATE_MIN: f64 = 0.98;
 const EMPTY_MAX: f64 = 0.01;
 /// So many runs are asked for: fewer do not meet the goal.
 const RUNS_MIN: usize = 20;
+/// And so many seconds of each.
+const SECONDS_MIN: u64 = 15;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arm {
@@ -109,11 +111,11 @@ fn line(arguments: &VmTagsArguments, scene: &Scene, arm: Arm, runs: &[Fared], no
     let queued = runs.iter().flat_map(|run| &run.tagged).map(|one| one.queued_mean).fold(f64::INFINITY, f64::min);
     let waited = runs.iter().map(|run| run.waited).fold(0.0, f64::max);
     let (name, goal) = match arm {
-        Arm::Tag => ("minerva-blk with `tag`", "0 in 20 runs, shares within 10 %, 0.98 of none's"),
+        Arm::Tag => ("minerva-blk with `tag`", "0 in 20 runs of 15 s, shares within 10 %, 0.98 of none's"),
         Arm::None => ("minerva-blk with `noop`", "none: shown beside"),
         Arm::Ionice => ("plain ionice under the host's BFQ", "none: shown beside"),
     };
-    let is_enough = runs.len() >= RUNS_MIN;
+    let is_enough = runs.len() >= RUNS_MIN && arguments.seconds >= SECONDS_MIN;
     let is_good =
         is_enough && count == 0 && error_max <= ERROR_MAX && aggregate >= AGGREGATE_MIN * none && empty <= EMPTY_MAX;
     let shares = match arm {
@@ -144,5 +146,31 @@ fn line(arguments: &VmTagsArguments, scene: &Scene, arm: Arm, runs: &[Fared], no
             aggregate / none,
             waited * 100.0,
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arm, Fared, line};
+    use crate::cli::{Cli, Command, FigureCommand};
+    use crate::vm::tags::Scene;
+    use clap::Parser;
+    use minerva_lab::workload::Access;
+
+    #[test]
+    fn too_few_runs_and_too_short_ones_meet_no_goal() {
+        let scene = Scene::three_guests(Access::RandomRead, 8, 1 << 18);
+        let met = |seconds: &str, runs: usize| {
+            let Command::Figure(FigureCommand::VmTags(arguments)) =
+                Cli::parse_from(["minerva-lab", "figure", "vm-tags", "--seconds", seconds]).command
+            else {
+                panic!("another command");
+            };
+            let fared =
+                || Fared { bytes: vec![6, 5, 4, 3, 2, 1], tagged: Vec::new(), bytes_per_second: 2e7, waited: 0.0 };
+            let runs: Vec<Fared> = (0..runs).map(|_| fared()).collect();
+            line(&arguments, &scene, Arm::Tag, &runs, 2e7).met
+        };
+        assert_eq!([met("15", 20), met("14", 20), met("15", 19)], [true, false, false]);
     }
 }

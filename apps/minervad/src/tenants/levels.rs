@@ -116,7 +116,8 @@ impl Driver {
     /// What is remembered of a tenant goes into the engine, and what it claimed holds on; what it held ended with the daemon.
     /// While the store cannot be read that is unknown, and tried again with every slice.
     pub(crate) fn recall(&mut self, tenant: &Tenant) {
-        let (Some(recalled), Some(claimed)) = (self.memory.recalled(tenant), self.memory.claimed(tenant)) else {
+        let recalled = self.memory.recalled(tenant, self.engine.knows_credits(tenant.id));
+        let (Some(recalled), Some(claimed)) = (recalled, self.memory.claimed(tenant)) else {
             self.parts.unread.insert(tenant.id);
             self.claims(tenant.id).doubtful = true;
             return;

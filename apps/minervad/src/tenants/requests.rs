@@ -69,7 +69,7 @@ impl Driver {
             Call::Begin(id, answer) => self.about_operation(tenant, "begin", Wish::Start(id), answer),
             Call::Finish(id, answer) => self.about_operation(tenant, "finish", Wish::Finish(id), answer),
             Call::Cancel(id, answer) => self.about_operation(tenant, "cancel", Wish::Cancel(id), answer),
-            Call::Report(report) => {
+            Call::Report { report, slot: _ } => {
                 self.feed(Event::Reported(reports::summed(tenant, &report)));
                 let account = self.tenants.get(&tenant).map(minerva_model::Tenant::history_key).unwrap_or_default();
                 self.parts.reports.keep(boottime(), tenant, account, &report);

@@ -59,6 +59,13 @@ impl Driver {
         stop
     }
 
+    /// Does what found no room in the queue.
+    pub(crate) fn obey_late(&mut self) {
+        for command in self.commands.take_late() {
+            self.obey(command);
+        }
+    }
+
     fn write_deferred(&mut self) {
         let knobs = std::mem::take(&mut self.together.knobs);
         if !knobs.is_empty() {

@@ -46,6 +46,7 @@ pub(crate) fn facts(elevator: &str, low_latency: bool, cgroup: CgroupVersion, fo
         iocost_enabled: false,
         iocost_model_guessed: false,
         throttle_available: true,
+        multi_queue: true,
         rotational: true,
         stacked_on: Vec::new(),
         size_bytes: 1 << 30,

@@ -1,6 +1,6 @@
 //! What of a disk's plan would not hold, told once.
 
-use super::{SpaceDate, Worklist};
+use super::{SpaceDate, Whose, Worklist};
 use crate::nouns::{Alarm, Plan, Shortage};
 use crate::work::Work;
 use minerva_model::{BackgroundId, DeviceId, Effect, Finding, FindingKind, Nanos};
@@ -15,7 +15,7 @@ impl Worklist {
         plan: &Plan,
         date: Option<SpaceDate>,
     ) -> Option<Effect> {
-        let share = self.against_max(device);
+        let share = self.against_max(Whose::all(device));
         let told = self.alarmed.entry(device).or_default();
         let what: Vec<String> = plan.alarms.iter().map(|alarm| words(alarm, &self.works)).collect();
         if *told == what.join(", ") {

@@ -1,6 +1,6 @@
 //! When a plan is made anew.
 
-use super::{InForce, REPLAN, Worklist};
+use super::{InForce, REPLAN, Whose, Worklist};
 use crate::ahead::PARTS;
 use crate::planner::PlannerSettings;
 use minerva_model::{DeviceId, Nanos};
@@ -44,16 +44,17 @@ impl Worklist {
         let erred_after = Nanos((PlannerSettings::default().replan_seconds_min * 1e9) as u64);
         self.plans.get(&device).is_none_or(|in_force| {
             let age = now.since(in_force.made);
-            let has_erred = || self.settings.replan_on_error && in_force.has_erred(now, self.used_blocks(device));
-            age >= REPLAN || (in_force.is_stale && age >= REPLAN_MIN) || (age >= erred_after && has_erred())
+            let used_blocks = || self.used_blocks(Whose::only(device, in_force.counted.as_ref()));
+            let has_erred = || self.settings.replan_on_error && in_force.has_erred(now, used_blocks());
+            let is_stale = || in_force.is_stale || in_force.counted != self.counted(now, device);
+            age >= REPLAN || (age >= REPLAN_MIN && is_stale()) || (age >= erred_after && has_erred())
         })
     }
 
     /// Blocks in use, beside what is tied, on the file system that a disk's plan is made for.
-    pub(super) fn used_blocks(&self, device: DeviceId) -> f64 {
-        let file_system = self.shortest_of_space(device);
-        let owed = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
-        let tied = owed.map(|work| work.tied_blocks(file_system)).sum();
-        self.disks.get(&device).map_or(0.0, |disk| disk.space(file_system).used_blocks(tied))
+    pub(super) fn used_blocks(&self, whose: Whose<'_>) -> f64 {
+        let file_system = self.shortest_of_space(whose);
+        let tied = self.ready(whose).map(|work| work.tied_blocks(file_system)).sum();
+        self.disks.get(&whose.device).map_or(0.0, |disk| disk.space(file_system).used_blocks(tied))
     }
 }

@@ -1,6 +1,6 @@
 //! When queues will be done, from plan to plan.
 
-use super::{InForce, Worklist};
+use super::{InForce, Whose, Worklist};
 use crate::ahead::PARTS;
 use crate::nouns::{Plan, PlannedSlot};
 use crate::slip::{STEP_RATE_MAX, STEP_RATE_MAX_BEFORE};
@@ -11,9 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Worklist {
     /// Queues of a disk that are still to be done, one after the other.
     pub(super) fn in_order(&self, now: Nanos, device: DeviceId) -> Vec<BackgroundId> {
-        let rank = Self::ranking(now, false);
-        let ready = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
-        let mut ready: Vec<&Work> = ready.collect();
+        let rank = self.ranking(now, false);
+        let mut ready: Vec<&Work> = self.ready(Whose::all(device)).collect();
         ready.sort_by_cached_key(|work| rank(work));
         ready.into_iter().map(|work| work.queue.id).collect()
     }

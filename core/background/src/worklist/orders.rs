@@ -1,6 +1,6 @@
 //! Which queue of a disk runs, and at what pace.
 
-use super::{InForce, REPLAN, SHARE_MAX, SHARE_STEP, STEAL_AHEAD, URGENT_PART, Worklist};
+use super::{InForce, REPLAN, SHARE_MAX, SHARE_STEP, STEAL_AHEAD, URGENT_PART, Whose, Worklist};
 use crate::work::Work;
 use minerva_model::{BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, DeviceId, Nanos};
 
@@ -11,8 +11,9 @@ const CALIBRATED: &str = "its disk is calibrated: what that serves to others is 
 /// In which costs are compared.
 const COST_STEPS: f64 = 20.0;
 
-/// Whether it says or does nothing, its urgency, its priority, the space that it ties, what it costs others, and its number.
-type Rank = (bool, (u8, u64), (u8, bool), u64, u64, BackgroundId);
+/// Whether it says or does nothing, whether it comes last whatever its deadline, its urgency, its priority, the space that it ties, what it
+/// costs others, and its number.
+type Rank = ((bool, bool), (u8, u64), (u8, bool), u64, u64, BackgroundId);
 
 impl Worklist {
     /// Orders that changed.
@@ -45,16 +46,16 @@ impl Worklist {
 
     /// Who runs: whose deadline is near, the earliest first; else the greatest priority; else who frees most space in a second. While
     /// time is taken from others it is a second of theirs that counts: who frees most for what they lose, and of those that free nothing
-    /// who costs them least. What costs much is left to the gaps then. What tenants say that they owe comes after the operator's work of
-    /// the same urgency, whatever deadline or space they claim.
+    /// who costs them least. What costs much is left to the gaps then. What tenants say that they owe comes after all of the operator's work
+    /// that gets on, whatever deadline or space they claim.
     pub(super) fn front(&self, now: Nanos, device: DeviceId) -> Option<BackgroundId> {
-        let ready = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
-        let rank = Self::ranking(now, self.is_short(now, device));
-        ready.min_by_key(|work| rank(work)).map(|work| work.queue.id)
+        let rank = self.ranking(now, self.is_short(now, device));
+        self.ready(Whose::all(device)).min_by_key(|work| rank(work)).map(|work| work.queue.id)
     }
 
     /// By which queues of a disk go one after the other, the least first.
-    pub(super) fn ranking(now: Nanos, is_against_others: bool) -> impl Fn(&Work) -> Rank {
+    pub(super) fn ranking(&self, now: Nanos, is_against_others: bool) -> impl Fn(&Work) -> Rank + use<> {
+        let debts_come_last = self.settings.debts_come_last;
         let lost =
             move |work: &Work| if is_against_others { work.learnt.slow_down().max(SLOW_DOWN_LEAST) } else { 1.0 };
         move |work: &Work| {
@@ -66,15 +67,15 @@ impl Worklist {
             let density = (work.tied_bytes / work.left_seconds() / lost(work)) as u64;
             let cost = (lost(work) * COST_STEPS) as u64;
             let priority = (u8::MAX - work.queue.priority, is_told);
-            (work.is_silent(now) || work.is_hung(), urgent, priority, u64::MAX - density, cost, work.queue.id)
+            let behind = (work.is_silent(now) || work.is_hung(), debts_come_last && is_told);
+            (behind, urgent, priority, u64::MAX - density, cost, work.queue.id)
         }
     }
 
     /// The part of the disk's time that the plan takes from others now, for the queue that runs.
     pub(super) fn share(&self, now: Nanos, device: DeviceId, front: Option<BackgroundId>) -> u16 {
-        let Some(InForce { plan, served, .. }) = self.plans.get(&device).filter(|_| self.is_short(now, device)) else {
-            return 0;
-        };
+        let is_short = |in_force: &&InForce| self.is_short(now, device) && front.is_none_or(|id| in_force.counts(id));
+        let Some(InForce { plan, served, .. }) = self.plans.get(&device).filter(is_short) else { return 0 };
         if front.and_then(|id| self.works.get(&id)).is_some_and(Work::is_hung) {
             return 0;
         }

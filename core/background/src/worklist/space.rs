@@ -1,6 +1,6 @@
 //! When space runs out: likely, and within what that lies.
 
-use super::{LIMIT_SHARE, Worklist};
+use super::{LIMIT_SHARE, Whose, Worklist};
 use crate::ahead::{Foreseen, Span};
 use crate::file_system::{End, Written};
 use crate::nouns::{Plan, Shortage};
@@ -28,7 +28,8 @@ impl Worklist {
     /// When space runs out on a disk.
     pub fn space_date(&self, now: Nanos, device: DeviceId, span: Span, foreseen: Foreseen<'_>) -> SpaceDate {
         let slots = span.slots();
-        let runs_out = |end| first_shortage(&self.planned(now, device, (&slots, Spread::Early), foreseen, end));
+        let runs_out =
+            |end| first_shortage(&self.planned(now, Whose::all(device), (&slots, Spread::Early), foreseen, end));
         let likely_seconds = runs_out(End::Likely);
         let is_interval_known = self.is_growth_foreseen(device, foreseen.1);
         let at = |end| if is_interval_known { runs_out(end) } else { likely_seconds };
@@ -42,16 +43,15 @@ impl Worklist {
 
     /// How far growth can be off is known where that of writes is, and writes account for it.
     fn is_growth_foreseen(&self, device: DeviceId, written: Option<Written<'_>>) -> bool {
-        let file_system = self.shortest_of_space(device);
+        let file_system = self.shortest_of_space(Whose::all(device));
         written.is_some() && self.disks.get(&device).and_then(|disk| disk.kept_of_written(file_system)).is_some()
     }
 
     /// The file system of a disk whose space a plan is made for: of those on which something is owed the one that runs out first. What is
     /// owed on another frees nothing there.
-    pub(super) fn shortest_of_space(&self, device: DeviceId) -> Option<u64> {
-        let disk = self.disks.get(&device)?;
-        let owed = self.works.values().filter(|work| work.queue.device == device && work.is_owed());
-        let mut numbers: Vec<u64> = owed.filter_map(|work| work.file_system).collect();
+    pub(super) fn shortest_of_space(&self, whose: Whose<'_>) -> Option<u64> {
+        let disk = self.disks.get(&whose.device)?;
+        let mut numbers: Vec<u64> = self.owed(whose).filter_map(|work| work.file_system).collect();
         numbers.sort_unstable();
         numbers.dedup();
         let left = |number: &u64| disk.space(Some(*number)).left(LIMIT_SHARE);
@@ -78,7 +78,7 @@ impl Worklist {
         if !self.is_growth_foreseen(device, foreseen.1) {
             return None;
         }
-        let plan = self.planned(now, device, (&Span::Month.slots(), Spread::Early), foreseen, End::Upper);
+        let plan = self.planned(now, Whose::all(device), (&Span::Month.slots(), Spread::Early), foreseen, End::Upper);
         let left_seconds = (first_shortage(&plan)? - now.as_secs_f64()).max(0.0);
         let last = self.noticed.get(&device).copied();
         let is_old =

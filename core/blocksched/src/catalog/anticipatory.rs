@@ -173,8 +173,7 @@ impl Scheduler for Anticipatory {
         if let Some(completed_at) = state.completed_at.take() {
             state.think.note(now.since(completed_at).0.min(THINK_MAX_NS));
         }
-        // A flush has no place on the disk.
-        if request.kind != Kind::Flush {
+        if request.moves_data() {
             if let Some(end) = state.last_end_bytes {
                 let limit = state.seek_bytes.value().map_or(u64::MAX, |mean| 4 * mean + 2 * CLOSE_BYTES);
                 state.seek_bytes.note(end.abs_diff(request.offset_bytes).min(limit));
@@ -205,7 +204,7 @@ impl Scheduler for Anticipatory {
             let state = self.at(request.flow);
             state.queued = state.queued.saturating_sub(1);
             state.in_flight += 1;
-            if request.kind != Kind::Flush {
+            if request.moves_data() {
                 self.last_end_bytes = request.end_bytes();
             }
         }

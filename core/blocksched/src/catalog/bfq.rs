@@ -9,6 +9,7 @@
 //! weights are obeyed only without them.
 
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
+use crate::in_flight::InFlight;
 use crate::injection::{Injection, Limit};
 use crate::peak_rate::PeakRate;
 use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
@@ -63,9 +64,14 @@ const SEEK_BYTES: u64 = 8 * 100 * 512;
 /// More seeks than this among the last 32 requests make a flow seeky.
 const SEEKS_MAX: u32 = 19;
 /// On a disk that does not seek, only one request from this size on is at the disk when it is slipped in.
-const LARGE_BYTES: u32 = 64 * 512;
+const LARGE_BYTES: u64 = 64 * 512;
 /// The oldest request of a flow goes first once it waited this long.
 const FIFO_EXPIRE_SYNC: Nanos = Nanos::from_millis(125);
+
+/// The bytes of service that a request is. A discard moves none, whatever its length, and is charged as [`Cost`] charges it.
+fn service_bytes(request: &Request) -> u64 {
+    u64::from(if request.kind == Kind::Discard { UNIT_BYTES } else { request.length_bytes.max(512) })
+}
 
 /// BFQ. Not work-conserving: it idles for the flow in service.
 #[derive(Debug)]
@@ -96,7 +102,7 @@ struct Service {
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     budget_bytes: u64,
-    in_flight: u32,
+    in_flight: InFlight,
     last_end_bytes: Option<u64>,
     seeks: u32,
     completed_at: Option<Nanos>,
@@ -182,7 +188,17 @@ impl Bfq {
     /// Whether the disk is ever kept idle for the flow in service.
     fn may_idle(&mut self, service: Service) -> bool {
         let flow = self.flows.at(service.flow);
-        self.options.slice_idle > Nanos::ZERO && flow.state.sync && flow.parameters.class != Class::Idle
+        let may_come = flow.state.sync && !flow.state.in_flight.hangs();
+        self.options.slice_idle > Nanos::ZERO && may_come && flow.parameters.class != Class::Idle
+    }
+
+    /// Until when the disk is kept idle for the flow in service, if it is: for who is away from its last completion on.
+    fn idle_until(&mut self, service: Service) -> Nanos {
+        let state = &self.flows.at(service.flow).state;
+        if state.in_flight.count() > 0 {
+            return state.in_flight.hung_at();
+        }
+        state.completed_at.unwrap_or(service.began) + self.options.slice_idle
     }
 
     /// Whether the disk is kept idle for the flow in service, while others have work.
@@ -205,16 +221,18 @@ impl Bfq {
         }
     }
 
-    /// Ends the service of a flow that did not come back in time. It is waited for from its last completion on, whether
-    /// anybody else had work then or not.
+    /// Ends the service of a flow that did not come back in time, whether anybody else had work meanwhile or not.
     fn end_if_away(&mut self, now: Nanos) {
         let Some(service) = self.service else { return };
-        let flow = self.flows.at(service.flow);
-        if flow.queue.is_empty() && flow.state.in_flight == 0 {
-            let until = flow.state.completed_at.unwrap_or(service.began) + self.options.slice_idle;
-            if until <= now && self.may_idle(service) {
-                self.end_service(until, End::TooIdle);
-            }
+        if !self.flows.at(service.flow).queue.is_empty() {
+            return;
+        }
+        let until = self.idle_until(service);
+        if until <= now && self.may_idle(service) {
+            let hung = self.flows.at(service.flow).state.in_flight.give_up();
+            self.injection.give_up(hung);
+            self.peak_rate.give_up(hung);
+            self.end_service(until, End::TooIdle);
         }
     }
 
@@ -225,7 +243,7 @@ impl Bfq {
         let timed_out = now.since(service.began) >= self.options.budget_timeout;
         let flow = self.flows.at(service.flow);
         if let Some((request, ())) = flow.queue.front() {
-            let cost = u64::from(request.length_bytes);
+            let cost = service_bytes(request);
             let used = self.level(service.group).used_bytes();
             let end = if timed_out && used > 0 {
                 End::Timeout
@@ -237,22 +255,21 @@ impl Bfq {
             self.end_service(now, end);
             return None;
         }
-        let in_flight = flow.state.in_flight;
-        let until = flow.state.completed_at.unwrap_or(service.began) + self.options.slice_idle;
+        let until = self.idle_until(service);
         let idling = self.idling(service);
         // Also past its time: it leaves with its next request queued, for without one it would lose its place.
         if idling == Idling::No {
             self.end_service(now, if timed_out { End::Timeout } else { End::NoMore });
             return None;
         }
-        let waiting = if in_flight > 0 { Dispatch::Idle } else { Dispatch::WaitUntil(until) };
-        Some(if idling == Idling::ForFairness { self.inject(service, now, waiting) } else { waiting })
+        Some(if idling == Idling::ForFairness { self.inject(service, now, until) } else { Dispatch::WaitUntil(until) })
     }
 
-    /// Slips in a request of somebody else if that is bearable; else says to go on `waiting`.
-    fn inject(&mut self, service: Service, now: Nanos, waiting: Dispatch) -> Dispatch {
+    /// Slips in a request of somebody else if that is bearable; else says to wait on, `until` then at most.
+    fn inject(&mut self, service: Service, now: Nanos, until: Nanos) -> Dispatch {
         let limit = self.flows.at(service.flow).state.limit.requests();
-        let Some(tick) = self.options.tick.filter(|_| self.injection.in_flight() < limit) else { return waiting };
+        let tick = self.options.tick.filter(|_| self.injection.in_flight() < limit);
+        let Some(tick) = tick else { return Dispatch::WaitUntil(until) };
         // A completion does not make the block layer ask while a flow is waited for.
         if self.asked
             && let Some((group, flow)) = self.candidate(service)
@@ -261,10 +278,7 @@ impl Bfq {
         }
         // One that is set stays as it is.
         let tick_at = *self.tick_at.get_or_insert(Nanos((now.0 / tick.0.max(1) + 2) * tick.0.max(1)));
-        match waiting {
-            Dispatch::WaitUntil(until) => Dispatch::WaitUntil(until.min(tick_at)),
-            _ => Dispatch::WaitUntil(tick_at),
-        }
+        Dispatch::WaitUntil(until.min(tick_at))
     }
 
     /// Who is next after the flow in service, if a request of theirs can be slipped in.
@@ -274,9 +288,9 @@ impl Bfq {
             None => self.groups.next_waiting().and_then(|group| Some((group, self.level(group).next_waiting()?)))?,
         };
         let flow = FlowId(slot as u32);
-        let bytes = self.flows.at(flow).queue.front().map(|(request, ())| request.length_bytes)?;
+        let bytes = self.flows.at(flow).queue.front().map(|(request, ())| service_bytes(request))?;
         let is_large = !self.options.rotational && bytes >= LARGE_BYTES;
-        let fits = u64::from(bytes) <= self.level(group).left_bytes_of(slot);
+        let fits = bytes <= self.level(group).left_bytes_of(slot);
         (fits && !(is_large && self.injection.in_flight() > 0)).then_some((group, flow))
     }
 
@@ -285,17 +299,16 @@ impl Bfq {
         let index = sweep(&self.flows.at(flow).queue, position, now, FIFO_EXPIRE_SYNC, SWEEP_WINDOW);
         let Some((request, ())) = self.flows.take(flow, index) else { return Dispatch::Idle };
         let factor = if request.sync { 1 } else { self.options.async_charge_factor };
-        let charge = u64::from(request.length_bytes.max(512)) * factor;
+        let charge = service_bytes(&request) * factor;
         self.groups.serve(group, charge);
         self.level(group).serve(flow.index(), charge);
         let has_more = !self.flows.at(flow).queue.is_empty();
         if !in_service && !has_more {
             self.leave(flow, group);
         }
-        self.flows.at(flow).state.in_flight += 1;
+        self.flows.at(flow).state.in_flight.dispatched(now);
         self.injection.sent(&request, in_service);
-        // A flush has no place on the disk and transfers nothing.
-        if request.kind != Kind::Flush {
+        if request.moves_data() {
             let near = position.abs_diff(request.offset_bytes) <= SEEK_BYTES;
             let start = RATES_START[usize::from(!self.options.rotational)];
             self.peak_rate.dispatched(now, u64::from(request.length_bytes), near, start);
@@ -323,7 +336,7 @@ impl Bfq {
         let flow = self.flows.at(service.flow);
         let before = if flow.state.budget_bytes == 0 { most / 3 * 2 } else { flow.state.budget_bytes };
         flow.state.budget_bytes = match end {
-            End::TooIdle if flow.state.in_flight > 0 => (2 * before).min(most),
+            End::TooIdle if flow.state.in_flight.count() > 0 => (2 * before).min(most),
             End::TooIdle => before.saturating_sub(4 * least).max(least),
             End::Timeout => (2 * before).min(most),
             End::BudgetUsed => (4 * before).min(most),
@@ -430,7 +443,7 @@ impl Scheduler for Bfq {
 
     fn charge(&mut self, _now: Nanos, request: &Request) {
         let factor = if request.sync { 1 } else { self.options.async_charge_factor };
-        let bytes = u64::from(request.length_bytes.max(512)) * factor;
+        let bytes = service_bytes(request) * factor;
         let parameters = self.flows.at(request.flow).parameters;
         let group = parameters.group.index();
         self.level(group).charge(request.flow.index(), Self::weight_of(&parameters), bytes);
@@ -450,12 +463,13 @@ impl Scheduler for Bfq {
         self.end_if_away(now);
         let flow = self.flows.at(request.flow);
         let state = &mut flow.state;
-        if let Some(completed_at) = state.completed_at.filter(|_| flow.queue.is_empty() && state.in_flight == 0) {
+        let is_away = flow.queue.is_empty() && state.in_flight.count() == 0 && !state.in_flight.hangs();
+        if let Some(completed_at) = state.completed_at.filter(|_| is_away) {
             // A sample of more than twice the idle time says no more than that.
             let think = now.since(completed_at).0.min(2 * self.options.slice_idle.0.max(1));
             state.think_mean_ns = (7 * state.think_mean_ns + think) / 8;
         }
-        if request.kind != Kind::Flush {
+        if request.moves_data() {
             let jumped = state.last_end_bytes.is_some_and(|end| end.abs_diff(request.offset_bytes) > SEEK_BYTES);
             state.seeks = state.seeks << 1 | u32::from(jumped);
             state.last_end_bytes = Some(request.end_bytes());
@@ -482,10 +496,12 @@ impl Scheduler for Bfq {
 
     fn complete(&mut self, now: Nanos, request: &Request) {
         let state = &mut self.flows.at(request.flow).state;
-        state.in_flight = state.in_flight.saturating_sub(1);
+        let counted = state.in_flight.completed(now, request);
         state.completed_at = Some(now);
-        self.injection.completed(now, request, &mut state.limit);
-        if request.kind != Kind::Flush {
+        if counted {
+            self.injection.completed(now, request, &mut state.limit);
+        }
+        if counted && request.moves_data() {
             self.peak_rate.completed(now);
         }
     }
@@ -571,20 +587,33 @@ mod tests {
         assert!(matches!(bfq.next(until), Dispatch::Send(second) if second.flow != first.flow));
     }
 
-    #[test]
-    fn a_flush_is_no_seek() {
+    /// Four seconds of writes that follow each other, each with another request behind it that is at the start of the disk.
+    fn writes_beside(kind: Kind, length_bytes: u32) -> Bfq {
         let mut bfq = two_groups();
-        for number in 0..40 {
+        for number in 0..4000 {
             let now = Nanos::from_millis(number);
             let write = Request { kind: Kind::Write, ..request(0, number, now) };
-            let flush = Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, ..write };
-            for one in [write, flush] {
+            let other = Request { kind, offset_bytes: 0, length_bytes, ..write };
+            for one in [write, other] {
                 bfq.add(now, one);
                 let Dispatch::Send(sent) = bfq.next(now) else { panic!("the disk is free") };
                 bfq.complete(now, &sent);
             }
             assert_eq!(bfq.position_bytes, write.end_bytes());
         }
+        bfq
+    }
+
+    #[test]
+    fn a_flush_is_no_seek() {
+        assert_eq!(writes_beside(Kind::Flush, 0).flows.at(FlowId(0)).state.seeks, 0);
+    }
+
+    #[test]
+    fn a_discard_is_no_seek_and_says_nothing_of_how_fast_the_disk_is() {
+        let mut bfq = writes_beside(Kind::Discard, 32 << 20);
         assert_eq!(bfq.flows.at(FlowId(0)).state.seeks, 0);
+        let learnt = bfq.peak_rate.bytes_within(Nanos::SECOND).expect("seconds of writes");
+        assert!((60_000_000..80_000_000).contains(&learnt), "{learnt}: the writes are 65,536,000 a second");
     }
 }

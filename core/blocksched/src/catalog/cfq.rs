@@ -6,8 +6,9 @@
 //! flow's slice lasts the disk is kept idle for it when it thinks briefly and does not seek.
 
 use super::{Entry, Promise, UNIT_BYTES};
+use crate::in_flight::{HUNG_AFTER, InFlight};
 use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
-use crate::{Class, Cost, Dispatch, FlowId, FlowParameters, GroupId, IndexedHeap, Kind, Request, Scheduler};
+use crate::{Class, Cost, Dispatch, FlowId, FlowParameters, GroupId, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
 use std::cmp::Reverse;
 
@@ -50,7 +51,7 @@ const LAST_OFFSET_NS: u64 = 200_000_000;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    in_flight: u32,
+    in_flight: InFlight,
     seeks: u32,
     last_end_bytes: Option<u64>,
     completed_at: Option<Nanos>,
@@ -101,7 +102,10 @@ pub struct Cfq {
     busy_weight: u64,
     service: Option<Service>,
     position_bytes: u64,
+    /// Of all flows, without those that hang.
     in_flight: u32,
+    /// When a request was last dispatched or done.
+    moved_at: Nanos,
 }
 
 impl Cfq {
@@ -118,6 +122,7 @@ impl Cfq {
             service: None,
             position_bytes: 0,
             in_flight: 0,
+            moved_at: Nanos::ZERO,
         }
     }
 
@@ -138,7 +143,7 @@ impl Cfq {
         base + base / 5 * (4 - i64::from(parameters.level.min(7)))
     }
 
-    /// A flow's slice, shortened when many flows share the target latency.
+    /// The slice of a flow that was taken out of its group's order to be served, shortened when many flows share the target latency.
     fn slice(&mut self, flow: FlowId, group: usize) -> u64 {
         let Flow { parameters, sync } = self.describe(flow);
         let slice = self.base_slice(&parameters, sync).max(1) as u64;
@@ -147,7 +152,7 @@ impl Cfq {
         }
         let share = self.weight(group) as f64 / self.busy_weight.max(1) as f64;
         let group_slice = self.options.target_latency.0 as f64 * share;
-        let expected = self.options.slice_sync.0 as f64 * self.group(group).busy().max(1) as f64;
+        let expected = self.options.slice_sync.0 as f64 * (self.group(group).busy() + 1) as f64;
         if expected <= group_slice {
             return slice;
         }
@@ -215,7 +220,8 @@ impl Cfq {
     fn may_idle(&mut self, service: Service) -> bool {
         let slice_idle = self.options.slice_idle;
         let flow = self.flows.at(service.flow);
-        let idles = flow.state.sync && flow.parameters.class != Class::Idle && slice_idle > Nanos::ZERO;
+        let may_come = flow.state.sync && !flow.state.in_flight.hangs();
+        let idles = may_come && flow.parameters.class != Class::Idle && slice_idle > Nanos::ZERO;
         idles && flow.state.think_mean_ns <= slice_idle.0
     }
 
@@ -243,6 +249,10 @@ impl Cfq {
 
     /// Until when the disk is kept idle for the flow in service, if it is.
     fn idle_until(&mut self, service: Service) -> Nanos {
+        let in_flight = self.flows.at(service.flow).state.in_flight;
+        if in_flight.count() > 0 {
+            return in_flight.hung_at();
+        }
         let since = self.away_since(service);
         let until = since + self.options.slice_idle;
         service.slice_end.filter(|end| *end > since).map_or(until, |end| until.min(end))
@@ -253,11 +263,15 @@ impl Cfq {
     fn end_if_away(&mut self, now: Nanos) {
         let Some(service) = self.service else { return };
         let flow = self.flows.at(service.flow);
-        if !flow.queue.is_empty() || flow.state.in_flight > 0 {
+        let (has_work, is_away) = (!flow.queue.is_empty(), flow.state.in_flight.count() == 0);
+        let may_idle = self.may_idle(service);
+        if has_work || !is_away && !may_idle {
             return;
         }
-        let until = if self.may_idle(service) { self.idle_until(service) } else { self.away_since(service) };
+        let until = if may_idle { self.idle_until(service) } else { self.away_since(service) };
         if until <= now {
+            let hung = self.flows.at(service.flow).state.in_flight.give_up();
+            self.in_flight = self.in_flight.saturating_sub(hung);
             self.end_service(until);
         }
     }
@@ -267,7 +281,7 @@ impl Cfq {
         self.end_if_away(now);
         let service = self.service?;
         let flow = self.flows.at(service.flow);
-        let (has_work, in_flight) = (!flow.queue.is_empty(), flow.state.in_flight);
+        let has_work = !flow.queue.is_empty();
         let over = service.slice_end.is_some_and(|end| now >= end);
         if has_work && !over {
             return Some(self.send(service, now));
@@ -277,7 +291,7 @@ impl Cfq {
             self.end_service(now);
             return None;
         }
-        Some(if in_flight > 0 { Dispatch::Idle } else { Dispatch::WaitUntil(self.idle_until(service)) })
+        Some(Dispatch::WaitUntil(self.idle_until(service)))
     }
 
     fn send(&mut self, service: Service, now: Nanos) -> Dispatch {
@@ -286,9 +300,10 @@ impl Cfq {
         let expire = if flow.state.sync { Nanos::from_millis(125) } else { Nanos::from_millis(250) };
         let index = sweep(&flow.queue, position, now, expire, SWEEP_WINDOW);
         let Some((request, ())) = self.flows.take(service.flow, index) else { return Dispatch::Idle };
-        self.flows.at(service.flow).state.in_flight += 1;
+        self.flows.at(service.flow).state.in_flight.dispatched(now);
         self.in_flight += 1;
-        if request.kind != Kind::Flush {
+        self.moved_at = now;
+        if request.moves_data() {
             self.position_bytes = request.end_bytes();
         }
         self.service = Some(service);
@@ -328,6 +343,15 @@ impl Cfq {
         self.enqueue(flow, now);
         self.group(group).virtual_ns = before;
         self.place(group, Some(before));
+    }
+
+    /// All that is in flight hangs: as much is dispatched beside it, and whoever is in service waits for its next slice.
+    fn make_room(&mut self, now: Nanos) {
+        for flow in self.flows.all() {
+            flow.state.in_flight.give_up();
+        }
+        self.in_flight = 0;
+        self.end_service(now);
     }
 
     /// Starts the next flow's slice.
@@ -419,11 +443,11 @@ impl Scheduler for Cfq {
         let cap = 2 * self.options.slice_idle.0.max(1);
         let flow = self.flows.at(request.flow);
         let state = &mut flow.state;
-        if let Some(completed_at) = state.completed_at.filter(|_| flow.queue.is_empty() && state.in_flight == 0) {
+        let is_away = flow.queue.is_empty() && state.in_flight.count() == 0 && !state.in_flight.hangs();
+        if let Some(completed_at) = state.completed_at.filter(|_| is_away) {
             state.think_mean_ns = (7 * state.think_mean_ns + now.since(completed_at).0.min(cap)) / 8;
         }
-        // A flush has no place on the disk.
-        if request.kind != Kind::Flush {
+        if request.moves_data() {
             let jumped = state.last_end_bytes.is_some_and(|end| end.abs_diff(request.offset_bytes) > SEEK_BYTES);
             state.seeks = state.seeks << 1 | u32::from(jumped);
             state.last_end_bytes = Some(request.end_bytes());
@@ -436,8 +460,15 @@ impl Scheduler for Cfq {
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
-        if self.flows.queued() == 0 || self.in_flight >= self.options.quantum {
+        if self.flows.queued() == 0 {
             return Dispatch::Idle;
+        }
+        if self.in_flight >= self.options.quantum {
+            let until = self.moved_at + HUNG_AFTER;
+            if now < until {
+                return Dispatch::WaitUntil(until);
+            }
+            self.make_room(now);
         }
         if let Some(answer) = self.go_on(now) {
             return answer;
@@ -449,9 +480,11 @@ impl Scheduler for Cfq {
     }
 
     fn complete(&mut self, now: Nanos, request: &Request) {
-        self.in_flight = self.in_flight.saturating_sub(1);
+        self.moved_at = now;
         let state = &mut self.flows.at(request.flow).state;
-        state.in_flight = state.in_flight.saturating_sub(1);
+        if state.in_flight.completed(now, request) {
+            self.in_flight = self.in_flight.saturating_sub(1);
+        }
         state.completed_at = Some(now);
         if let Some(service) = self.service.as_mut().filter(|service| service.flow == request.flow) {
             service.slice_end.get_or_insert(now + service.slice);
@@ -469,8 +502,8 @@ mod tests {
     use crate::{Dispatch, FlowId, Kind, Request, RequestId, Scheduler};
     use minerva_model::Nanos;
 
-    #[test]
-    fn a_flush_is_no_seek() {
+    /// Writes that follow each other, each with another request behind it that is at the start of the disk.
+    fn writes_beside(kind: Kind, length_bytes: u32) -> Cfq {
         let mut cfq = Cfq::new(CfqOptions::default());
         for number in 0..40 {
             let now = Nanos::from_millis(number);
@@ -484,14 +517,46 @@ mod tests {
                 length_bytes: 1 << 16,
                 arrived: now,
             };
-            let flush = Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, ..write };
-            for one in [write, flush] {
+            let other = Request { kind, offset_bytes: 0, length_bytes, ..write };
+            for one in [write, other] {
                 cfq.add(now, one);
                 let Dispatch::Send(sent) = cfq.next(now) else { panic!("the disk is free") };
                 cfq.complete(now, &sent);
             }
             assert_eq!(cfq.position_bytes, write.end_bytes());
         }
-        assert_eq!(cfq.flows.at(FlowId(0)).state.seeks, 0);
+        cfq
+    }
+
+    #[test]
+    fn a_flush_is_no_seek() {
+        assert_eq!(writes_beside(Kind::Flush, 0).flows.at(FlowId(0)).state.seeks, 0);
+    }
+
+    #[test]
+    fn a_discard_is_no_seek() {
+        assert_eq!(writes_beside(Kind::Discard, 32 << 20).flows.at(FlowId(0)).state.seeks, 0);
+    }
+
+    #[test]
+    fn the_slices_of_all_with_work_fit_into_the_target_latency() {
+        for (flows, slice) in [(3, 100), (4, 75), (6, 50)] {
+            let mut cfq = Cfq::new(CfqOptions::default());
+            for flow in 0..flows {
+                let read = Request {
+                    id: RequestId(u64::from(flow)),
+                    flow: FlowId(flow),
+                    kind: Kind::Read,
+                    sync: true,
+                    tag: None,
+                    offset_bytes: u64::from(flow) << 32,
+                    length_bytes: 1 << 16,
+                    arrived: Nanos::ZERO,
+                };
+                cfq.add(Nanos::ZERO, read);
+            }
+            assert!(matches!(cfq.next(Nanos::ZERO), Dispatch::Send(_)));
+            assert_eq!(cfq.service.map(|service| service.slice), Some(Nanos::from_millis(slice)), "{flows} flows");
+        }
     }
 }

@@ -9,10 +9,16 @@
 //! sizes that is too late for a large one that the bucket nearly holds, and a small one behind it is late with it; when the
 //! bucket holds it is the same instant for equal sizes, and right for all. The paper's wording on two points is not public:
 //! tokens here may go negative, and the smallest start of a flow is that of its oldest pending request.
+//!
+//! The paper knows no flow without a contract. One with next to no rate would be served when everybody else had run hours ahead of
+//! their contracts, so with a single greedy one: never. Here flows without a contract have no tags. While one of them has something
+//! queued, what the contracts leave is shared by start-time fair queueing among all that have, each alike: whenever no flow with a
+//! contract has a request that may start by now. A contract's flow that is served so has its tags moved back, it alone, so that this
+//! is not held against it either. Without such flows everything is as in the paper.
 
 use super::{Entry, Promise, UNIT_BYTES};
 use crate::table::{Flow, FlowTable};
-use crate::tokens::{BACKGROUND, Bucket, Fill, Instant, cost_units, instant, rate_per_second, time_of};
+use crate::tokens::{Bucket, Fill, Instant, cost_units, float, instant, rate_per_second, time_of};
 use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
 
@@ -20,12 +26,25 @@ use minerva_model::Nanos;
 #[derive(Debug)]
 pub struct PClock {
     cost: Cost,
-    flows: FlowTable<Bucket, Tags>,
-    /// Backlogged flows by the start of their oldest request, as stored.
+    flows: FlowTable<State, Tags>,
+    /// Backlogged flows with a contract by the start of their oldest request, as stored for all.
     by_start: IndexedHeap<Instant>,
-    /// Backlogged flows by the deadline of their oldest request, as stored.
+    /// The same by the deadline of their oldest request.
     by_finish: IndexedHeap<Instant>,
+    /// All backlogged flows by what they had of what the contracts leave.
+    by_share: IndexedHeap<u64>,
+    /// Where the last one stood that was served so, before it was charged.
+    share_now: u64,
     drift: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    bucket: Bucket,
+    /// By how much the tags of this flow alone were moved back.
+    moved: Instant,
+    /// Units that it had of what the contracts leave, or was taken to have had when it came.
+    shared_units: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,33 +56,46 @@ struct Tags {
 impl PClock {
     /// Contracts count in units of `cost`.
     pub fn new(cost: Cost) -> Self {
-        Self { cost, flows: FlowTable::new(), by_start: IndexedHeap::new(), by_finish: IndexedHeap::new(), drift: 0 }
+        Self {
+            cost,
+            flows: FlowTable::new(),
+            by_start: IndexedHeap::new(),
+            by_finish: IndexedHeap::new(),
+            by_share: IndexedHeap::new(),
+            share_now: 0,
+            drift: 0,
+        }
+    }
+
+    /// Whether only flows with a contract have something queued.
+    fn is_as_published(&self) -> bool {
+        self.by_share.len() == self.by_start.len()
     }
 
     /// Moves all tags back when every backlogged flow is ahead of its contract.
     fn adjust(&mut self, now: Instant) {
-        if let Some((start, _)) = self.by_start.peek() {
+        if let Some((start, _)) = self.by_start.peek().filter(|_| self.is_as_published()) {
             self.drift = self.drift.max(start - now);
         }
     }
 
-    /// Gives a flow the tokens that it earned until now.
+    /// Gives a flow the tokens that it earned until now, if it has a contract.
     fn refill(&mut self, flow: FlowId, now: Instant) {
         let drift = self.drift;
-        let flow = self.flows.at(flow);
-        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
-        if flow.queue.is_empty() {
-            flow.state.skip_drift(drift);
+        let Flow { queue, state, parameters } = self.flows.at(flow);
+        let Some(contract) = parameters.contract else { return };
+        if queue.is_empty() {
+            state.bucket.skip_drift(drift);
         }
         let fill = Fill { initial: contract.burst, cap: contract.burst, floor: f64::NEG_INFINITY, credit_drift: true };
-        flow.state.refill(now, drift, rate_per_second(&contract), fill);
+        state.bucket.refill(now, drift, rate_per_second(&contract), fill);
     }
 
     /// Judges a flow by its new contract as if it had just come, with all that it has queued: what it was given before counted with
     /// the other rate.
     fn begin_anew(&mut self, flow: FlowId, now: Instant) {
         let Flow { state, queue, .. } = self.flows.at(flow);
-        *state = Bucket::default();
+        state.bucket = Bucket::default();
         let queued = queue.len();
         if queued == 0 {
             return;
@@ -77,27 +109,59 @@ impl PClock {
         self.track_head(flow);
     }
 
-    /// Charges a request that counts from `now`, and gives it its tags.
+    /// Charges a request that counts from `now`, and gives it its tags. Without a contract there are none.
     fn tags(&mut self, flow: FlowId, request: &Request, now: Instant) -> Tags {
         let (drift, cost) = (self.drift, self.cost);
-        let flow = self.flows.at(flow);
-        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
-        flow.state.tokens -= cost_units(cost, request);
-        let start = now + drift + time_of(&contract, -flow.state.tokens);
+        let Flow { state, parameters, .. } = self.flows.at(flow);
+        let Some(contract) = parameters.contract else { return Tags::default() };
+        state.bucket.tokens -= cost_units(cost, request);
+        let start = now + drift + state.moved + time_of(&contract, -state.bucket.tokens);
         Tags { start, finish: start.saturating_add(instant(contract.delay)) }
     }
 
     fn track_head(&mut self, flow: FlowId) {
-        match self.flows.at(flow).queue.front() {
+        let slot = flow.index();
+        let Flow { queue, state, parameters } = self.flows.at(flow);
+        match queue.front().filter(|_| parameters.contract.is_some()) {
             Some((_, tags)) => {
-                self.by_start.set(flow.index(), tags.start);
-                self.by_finish.set(flow.index(), tags.finish);
+                self.by_start.set(slot, tags.start - state.moved);
+                self.by_finish.set(slot, tags.finish - state.moved);
             }
             None => {
-                self.by_start.remove(flow.index());
-                self.by_finish.remove(flow.index());
+                self.by_start.remove(slot);
+                self.by_finish.remove(slot);
             }
         }
+        match queue.is_empty() {
+            true => _ = self.by_share.remove(slot),
+            false => self.by_share.set(slot, state.shared_units),
+        }
+    }
+
+    /// Chooses the flow to serve: the earliest deadline, unless nothing may start by now and a flow without a contract waits.
+    fn choose(&mut self, now: Instant) -> Option<FlowId> {
+        let may_start = self.by_start.peek().is_some_and(|(start, _)| start - self.drift <= now);
+        if may_start || self.is_as_published() {
+            return self.by_finish.peek().map(|(_, slot)| FlowId(slot as u32));
+        }
+        let (units, slot) = self.by_share.peek()?;
+        self.share_now = self.share_now.max(units);
+        let (flow, cost) = (FlowId(slot as u32), self.cost);
+        let Flow { queue, state, .. } = self.flows.at(flow);
+        state.shared_units += queue.front().map_or(0, |(request, _)| cost.of(request));
+        self.move_back(flow, now);
+        Some(flow)
+    }
+
+    /// Moves the tags of one flow back so that its oldest request starts now.
+    fn move_back(&mut self, flow: FlowId, now: Instant) {
+        self.refill(flow, now);
+        let drift = self.drift;
+        let Flow { queue, state, parameters } = self.flows.at(flow);
+        let (Some(contract), Some((_, tags))) = (parameters.contract, queue.front()) else { return };
+        let ahead = (tags.start - state.moved - drift - now).max(0);
+        state.moved += ahead;
+        state.bucket.tokens += rate_per_second(&contract) * float(ahead) / 1e9;
     }
 }
 
@@ -127,11 +191,13 @@ impl Scheduler for PClock {
     }
 
     fn remove_flow(&mut self, _now: Nanos, flow: FlowId) {
-        let flow = self.flows.at(flow);
-        flow.parameters = FlowParameters::default();
-        if flow.queue.is_empty() {
-            flow.state = Bucket::default();
+        let Flow { queue, state, parameters } = self.flows.at(flow);
+        *parameters = FlowParameters::default();
+        if queue.is_empty() {
+            *state = State::default();
         }
+        // What it has queued is sent as that of a flow without a contract.
+        self.track_head(flow);
     }
 
     fn cancel(&mut self, now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
@@ -139,14 +205,20 @@ impl Scheduler for PClock {
         self.refill(flow, instant(now));
         let cost = self.cost;
         let Flow { queue, state, .. } = self.flows.at(flow);
-        state.tokens += queue.iter().map(|(request, _)| cost_units(cost, request)).sum::<f64>();
+        state.bucket.tokens += queue.iter().map(|(request, _)| cost_units(cost, request)).sum::<f64>();
         self.flows.cancel(flow, cancelled);
         self.track_head(flow);
     }
 
     fn charge(&mut self, now: Nanos, request: &Request) {
         self.refill(request.flow, instant(now));
-        self.flows.at(request.flow).state.tokens -= cost_units(self.cost, request);
+        let (cost, share_now) = (self.cost, self.share_now);
+        let Flow { state, parameters, .. } = self.flows.at(request.flow);
+        match parameters.contract {
+            Some(_) => state.bucket.tokens -= cost_units(cost, request),
+            None => state.shared_units = state.shared_units.max(share_now) + cost.of(request),
+        }
+        self.track_head(request.flow);
     }
 
     fn add(&mut self, now: Nanos, request: Request) {
@@ -155,13 +227,14 @@ impl Scheduler for PClock {
         self.refill(request.flow, now);
         let tags = self.tags(request.flow, &request, now);
         if self.flows.push(request, tags) {
+            let state = &mut self.flows.at(request.flow).state;
+            state.shared_units = state.shared_units.max(self.share_now);
             self.track_head(request.flow);
         }
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
-        let Some((_, slot)) = self.by_finish.peek() else { return Dispatch::Idle };
-        let flow = FlowId(slot as u32);
+        let Some(flow) = self.choose(instant(now)) else { return Dispatch::Idle };
         // Also here, not only when a request comes: a synchronous flow that is alone has nothing queued then, and what it
         // was served would be held against it. Before it may leave the backlog, what the drift moved is its credit.
         self.adjust(instant(now));

@@ -14,10 +14,11 @@
 //! The plug: between a completion and the next request of a synchronous flow there is a gap, in which the flow with the
 //! least counter has nothing queued. Serving the next best flow in that gap, every time, gives everybody the same. So the
 //! scheduler waits for a flow with a lesser counter that completed a request at most a plug ago, or has one at the device and nothing
-//! queued. So the order is kept with several requests at the device too: it decides who is sent, in which order the device does
-//! them is its own. What that costs is time for the urgent.
+//! queued, unless that one hangs ([`HUNG_AFTER`](crate::in_flight::HUNG_AFTER)). So the order is kept with several requests at the
+//! device too: it decides who is sent, in which order the device does them is its own. What that costs is time for the urgent.
 
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
+use crate::in_flight::InFlight;
 use crate::table::FlowTable;
 use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, PlainKey, Request, Scheduler};
 use minerva_model::Nanos;
@@ -86,7 +87,7 @@ impl Rank {
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     counter: u128,
-    in_flight: u32,
+    in_flight: InFlight,
     active_at: Nanos,
 }
 
@@ -119,14 +120,13 @@ impl Tag {
             if rank >= best || rank.counter >= best.counter {
                 return None;
             }
-            let state = self.flows.at(FlowId(slot as u32)).state;
-            if state.in_flight > 0 {
-                return Some(Dispatch::Idle);
-            }
-            let until = state.active_at + self.options.plug;
+            let state = &mut self.flows.at(FlowId(slot as u32)).state;
+            let is_at_device = state.in_flight.count() > 0;
+            let until = if is_at_device { state.in_flight.hung_at() } else { state.active_at + self.options.plug };
             if now < until {
                 return Some(Dispatch::WaitUntil(until));
             }
+            state.in_flight.give_up();
             self.expected.remove(slot);
         }
         None
@@ -216,7 +216,8 @@ impl Scheduler for Tag {
         let flow = self.flows.at(request.flow);
         let state = &mut flow.state;
         if flow.queue.is_empty() && !is_expected {
-            let is_silent = state.in_flight == 0 && now.since(state.active_at) >= self.options.forget_after;
+            let is_away = state.in_flight.count() == 0 && !state.in_flight.hangs();
+            let is_silent = is_away && now.since(state.active_at) >= self.options.forget_after;
             // What it did not ask for it is not owed, and what it took is forgotten after a long silence.
             state.counter = if is_silent { present } else { state.counter.max(present) };
         }
@@ -241,7 +242,7 @@ impl Scheduler for Tag {
         let flow = self.flows.at(id);
         let own = priority(&flow.parameters, &request);
         flow.state.counter += STRIDE * u128::from(options.cost.of(&request)) / u128::from(own);
-        flow.state.in_flight += 1;
+        flow.state.in_flight.dispatched(now);
         flow.state.active_at = now;
         let counter = flow.state.counter;
         match flow.queue.front() {
@@ -261,7 +262,7 @@ impl Scheduler for Tag {
     fn complete(&mut self, now: Nanos, request: &Request) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let state = &mut self.flows.at(request.flow).state;
-        state.in_flight = state.in_flight.saturating_sub(1);
+        state.in_flight.completed(now, request);
         state.active_at = now;
     }
 

@@ -18,6 +18,7 @@ pub(crate) fn bfq_disk() -> Device {
         iocost_enabled: false,
         iocost_model_guessed: false,
         throttle_available: true,
+        multi_queue: true,
         rotational: true,
         stacked_on: Vec::new(),
         size_bytes: 80_000_000_000,

@@ -4,12 +4,18 @@ use super::{DISK, config, device, drain, sample, sampled, seen};
 use minerva_engine::{Engine, replay};
 use minerva_model::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
-    BackgroundSettings, BackgroundState, DiskCalibration, Effect, EngineConfig, Event, Mode, Nanos, TenantId,
+    BackgroundSettings, BackgroundState, DeviceId, DiskCalibration, Effect, EngineConfig, Event, Mode, Nanos, TenantId,
 };
+
+const OTHER_DISK: DeviceId = DeviceId { major: 8, minor: 16 };
 
 /// Carried out by the second tenant.
 fn queue(hold: BackgroundHold) -> Event {
-    Event::BackgroundSet(Box::new(BackgroundQueue {
+    Event::BackgroundSet(Box::new(queue_of(hold)))
+}
+
+fn queue_of(hold: BackgroundHold) -> BackgroundQueue {
+    BackgroundQueue {
         id: BackgroundId(1),
         name: "scrub".to_owned(),
         device: DISK,
@@ -23,11 +29,15 @@ fn queue(hold: BackgroundHold) -> Event {
         cost: BackgroundCost { seconds_per_item: 1.0, measured_seconds: 0.0, slow_down: None },
         done_items: 0.0,
         total_items: Some(100.0),
-    }))
+    }
 }
 
 fn report(second: u64) -> Event {
-    Event::BackgroundReported(BackgroundReport {
+    Event::BackgroundReported(report_of(second))
+}
+
+fn report_of(second: u64) -> BackgroundReport {
+    BackgroundReport {
         id: BackgroundId(1),
         state: if second < 20 { BackgroundState::Running } else { BackgroundState::Done },
         done_items: second as f64,
@@ -39,7 +49,7 @@ fn report(second: u64) -> Event {
         file_system: None,
         processors: None,
         gets_on: None,
-    })
+    }
 }
 
 /// A reader and background work, both at the disk.
@@ -136,6 +146,45 @@ fn a_disk_is_not_calibrated_while_one_who_must_not_be_stopped_uses_it() {
     assert!(is_calibrated(BackgroundSettings::default(), 0));
     assert!(!is_calibrated(BackgroundSettings::default(), 20));
     assert!(is_calibrated(BackgroundSettings::absent(), 20), "in recordings of earlier versions");
+}
+
+/// Requests a second of others, as they are seen beside a debt of the second tenant's, which reads as the first one does. Both read 20 MB a
+/// second, ten requests each.
+fn seen_beside_a_debt(background: BackgroundSettings, owed_at: DeviceId, more: Option<Event>) -> f64 {
+    let configured = EngineConfig { mode: Mode::Observe, background, ..EngineConfig::default() };
+    let debt = BackgroundQueue { id: BackgroundId(2), device: owed_at, ..queue_of(BackgroundHold::Told) };
+    let mut engine = Engine::new();
+    let begin = [
+        Event::Configured(Box::new(configured)),
+        Event::DeviceSeen(device(DISK, true)),
+        Event::DeviceSeen(device(OTHER_DISK, true)),
+        Event::BackgroundSet(Box::new(debt)),
+        seen(1, Vec::new()),
+        seen(2, Vec::new()),
+    ];
+    begin.into_iter().chain(more).for_each(|event| engine.handle(Nanos::SECOND, event));
+    for second in 1..40 {
+        let mut slice = sample(&[second * 20, second * 20]);
+        slice.devices[0].busy_ns = second * 600_000_000;
+        engine.handle(Nanos::from_secs(second), Event::Sampled(Box::new(slice)));
+    }
+    engine.disk_serves(DISK).map_or(0.0, |serves| serves.requests_per_second)
+}
+
+#[test]
+fn what_a_tenant_does_is_work_only_on_the_disk_for_which_it_owes_some_and_while_that_may_be_done() {
+    let of_operator = BackgroundQueue { cgroup: "minerva/background-b1".to_owned(), ..queue_of(BackgroundHold::Stop) };
+    let of_operator = || Some(Event::BackgroundSet(Box::new(of_operator.clone())));
+    let done = BackgroundReport { id: BackgroundId(2), state: BackgroundState::Done, ..report_of(1) };
+    let done = || Some(Event::BackgroundReported(done));
+    let seen = |background, owed_at, more| (seen_beside_a_debt(background, owed_at, more) / 100.0).round();
+    let default = BackgroundSettings::default();
+    assert_eq!(seen(default, DISK, None), 2.0, "it may be done");
+    assert_eq!(seen(default, OTHER_DISK, of_operator()), 4.0, "it is owed elsewhere");
+    assert_eq!(seen(default, DISK, of_operator()), 4.0, "the operator's work goes first");
+    assert_eq!(seen(default, DISK, done()), 4.0, "it is done");
+    let before = BackgroundSettings { debts_are_told_apart: false, ..default };
+    assert_eq!(seen(before, OTHER_DISK, of_operator()), 2.0, "as in recordings of earlier versions");
 }
 
 #[test]

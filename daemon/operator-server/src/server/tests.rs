@@ -74,6 +74,10 @@ impl CallSink for Obliging {
             OperatorCall::Background(BackgroundCall::Change(request, answer)) => {
                 (request.change().as_str_name().to_owned(), answer)
             }
+            OperatorCall::Background(BackgroundCall::Show(_, answer)) => {
+                let _ = answer.send(Err("the store has not been read yet".to_owned()));
+                return Ok(());
+            }
             other => panic!("{other:?}"),
         };
         self.0.lock().expect("nobody panics").push(what);
@@ -213,5 +217,17 @@ fn a_viewer_has_few_calls_under_way_on_a_connection() {
         assert!(!one_more.is_finished(), "as many as there may be are under way");
         watching.pop();
         (&mut one_more).await.expect("no panic").expect("one is over");
+    });
+}
+
+/// `minerva-ctl rm` waits for work as long as the daemon is unavailable, and takes what is in no list for removed.
+#[test]
+fn while_nobody_knows_what_background_work_there_is_the_daemon_is_unavailable() {
+    run(async |_, service, _| {
+        for span in [v1::BackgroundSpan::Unspecified, v1::BackgroundSpan::Day] {
+            let asked = service.background(tonic::Request::new(v1::BackgroundRequest { span: span.into() })).await;
+            let refused = asked.expect_err("it was not read");
+            assert_eq!((refused.code(), refused.message()), (Code::Unavailable, "the store has not been read yet"));
+        }
     });
 }

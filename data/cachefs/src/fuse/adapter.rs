@@ -356,7 +356,10 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         _owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let origin = WriteOrigin { ends_privileges: write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) };
+        let origin = WriteOrigin {
+            ends_privileges: write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
+            is_mapped: write_flags.contains(WriteFlags::FUSE_WRITE_CACHE),
+        };
         let written = self.inner.write(number(handle), offset, data, origin);
         // Past its page cache the kernel leaves the sync to us, and says in the flags whether this write, of `O_DSYNC` or `RWF_DSYNC`, wants
         // one. With the page cache it asks for the sync itself.

@@ -161,23 +161,28 @@ impl Tree {
 
     pub(super) fn do_write(&self, handle: u64, offset: u64, bytes: &[u8], origin: WriteOrigin) -> Result<usize> {
         let handle = self.handle(handle)?;
-        let node = &handle.node;
-        let mut state = node.lock();
+        let (node, mut state) = (&handle.node, handle.node.lock());
         // Before room is reserved, which would be lost where this refuses.
         state.change()?;
-        let (fitting, reserved) = self.room(node, &mut state, offset, bytes.len() as u64)?;
+        let length = bytes.len() as u64;
+        let (fitting, reserved) = if origin.is_mapped {
+            // As where the kernel maps the file below: never refused, and counted beyond the quota.
+            (length, self.room_for_all(node, &mut state, offset, length)?.unwrap_or(0))
+        } else {
+            self.room(node, &mut state, offset, length)?
+        };
         let data = node.data().ok_or(Errno::BADF)?;
         if origin.ends_privileges {
             end_privileges(node, &state);
         }
-        let written = write_all(&data, &bytes[..fitting as usize], offset);
+        let result = write_all(&data, &bytes[..fitting as usize], offset, origin.is_mapped);
         self.settle(node, &mut state, reserved);
-        let written = written?;
-        let behind = self.note_written(&mut state, written as u64);
+        let written = result? as u64;
+        let behind = self.note_written(&mut state, written);
         drop(state);
         self.write_behind(node, &data, behind);
-        self.counters.bytes_written.fetch_add(written as u64, Ordering::Relaxed);
-        Ok(written)
+        self.counters.bytes_written.fetch_add(written, Ordering::Relaxed);
+        Ok(written as usize)
     }
 
     /// Reserves room for a write: how many bytes of it fit, and how many are reserved for them.
@@ -254,22 +259,23 @@ impl Tree {
         let mut buffer = vec![0; length.min(PIECE) as usize];
         let read = self.do_read(from.0, from.1, &mut buffer)?;
         if read == 0 {
-            Ok(0)
-        } else {
-            self.do_write(to.0, to.1, &buffer[..read], WriteOrigin { ends_privileges: true })
+            return Ok(0);
         }
+        self.do_write(to.0, to.1, &buffer[..read], WriteOrigin { ends_privileges: true, is_mapped: false })
     }
 }
 
-fn write_all(data: &OwnedFd, bytes: &[u8], offset: u64) -> Result<usize> {
+/// How many bytes were written; an error where those are not all and `or_fails`.
+fn write_all(data: &OwnedFd, bytes: &[u8], offset: u64, or_fails: bool) -> Result<usize> {
     let mut written = 0;
     while written < bytes.len() {
         match pwrite(data, &bytes[written..], offset + written as u64) {
+            Ok(0) if or_fails => return Err(Errno::IO),
             Ok(0) => break,
             Ok(more) => written += more,
             Err(Errno::INTR) => (),
             // What is written is written.
-            Err(_) if written > 0 => break,
+            Err(_) if written > 0 && !or_fails => break,
             Err(error) => return Err(error),
         }
     }

@@ -21,7 +21,7 @@ pub const DEFERRED: &str = ".deferred";
 /// The directory of directories of units, below the root of a tree. It is there once there were any.
 pub const UNITS: &str = ".units";
 /// Others than root go through them to names that they know.
-const MODE: u32 = 0o711;
+pub(super) const MODE: u32 = 0o711;
 
 impl Tree {
     /// Makes an empty file in the caller's name, for a place of its own elsewhere.
@@ -166,10 +166,16 @@ impl Tree {
             opened => return opened,
         }
         self.reserve_file()?;
+        self.make_own_directory(name)
+    }
+
+    /// Makes it. That file is on the account already, and is taken off again where this fails.
+    pub(super) fn make_own_directory(&self, name: &str) -> Result<OwnedFd> {
         if let Err(error) = mkdirat(&self.root.path, name, Mode::from_raw_mode(MODE)) {
             self.account.release_file();
             return Err(error);
         }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = openat(&self.root.path, name, flags, Mode::empty())?;
         // Whatever the mask of this process is.
         fchmod(&directory, Mode::from_raw_mode(MODE))?;

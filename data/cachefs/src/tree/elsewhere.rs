@@ -3,13 +3,14 @@
 //! too late is told, are the host's.
 
 use super::Tree;
-use super::deferred::DEFERRED;
+use super::deferred::{DEFERRED, MODE};
 use super::moving::{MoveRefusal, Moving, judge_links};
 use crate::file_system::{Caller, Result};
 use crate::lease;
 use crate::node::Node;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, openat, unlinkat};
 use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -56,11 +57,36 @@ impl Tree {
         Ok(Moving::leased(Arc::clone(self), node, name.to_owned(), data, found))
     }
 
-    /// On the host: makes the directory in which a machine's root makes files that are to go to its own disk; for other trees nothing.
+    /// On the host: makes the directory in which a machine's root makes files that are to go to its own disk, also beyond the quota. In a
+    /// tree that is no machine's the directory is root's again, if it was a machine's before.
     pub fn make_deferring(&self) -> Result<()> {
-        let Some((uid, gid)) = self.options.deferring_root else { return Ok(()) };
-        let directory = self.own_directory(DEFERRED, true)?;
+        let Some((uid, gid)) = self.options.deferring_root else { return self.take_deferring_back() };
+        let directory = match self.own_directory(DEFERRED, false) {
+            Err(Errno::NOENT) => {
+                // A machine at its quota, or whose quota was lowered, must not keep others from being served.
+                self.account.add_file();
+                self.make_own_directory(DEFERRED)?
+            }
+            found => found?,
+        };
         fchown(&directory, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
+    }
+
+    /// Who could change the directory could have our own moves write and remove what it likes.
+    fn take_deferring_back(&self) -> Result<()> {
+        if self.options.is_served_elsewhere {
+            return Ok(());
+        }
+        let directory = match self.own_directory(DEFERRED, false) {
+            Err(Errno::NOENT) => return Ok(()),
+            found => found?,
+        };
+        let (found, own) = (fstat(&directory)?, geteuid());
+        if found.st_uid == own.as_raw() {
+            return Ok(());
+        }
+        fchown(&directory, Some(own), Some(getegid()))?;
+        fchmod(&directory, Mode::from_raw_mode(MODE))
     }
 
     /// On the host: a machine removed a name. Who opens the file by what it knows of it, or looks for the name, is sent to look again.
@@ -99,5 +125,54 @@ impl Tree {
         } else {
             error
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tree::DEFERRED;
+    use crate::{Account, Tree, TreeOptions};
+    use rustix::process::{getgid, getuid};
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    use std::path::Path;
+    use std::sync::Arc;
+
+    fn open(at: &Path, files_max: u64, deferring_root: Option<(u32, u32)>) -> Tree {
+        let options = TreeOptions { deferring_root, ..TreeOptions::default() };
+        Tree::open(at, Arc::new(Account::new(1 << 20, files_max)), options, None).unwrap()
+    }
+
+    #[test]
+    fn a_machine_at_its_quota_of_files_is_served_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("one"), "").unwrap();
+        fs::write(folder.path().join("two"), "").unwrap();
+        for files_max in [2, 1] {
+            let tree = open(folder.path(), files_max, Some((getuid().as_raw(), getgid().as_raw())));
+            assert!(folder.path().join(DEFERRED).is_dir());
+            assert_eq!(tree.usage().files, 3, "and the directory is counted");
+            tree.remove_deferred_directory();
+            assert_eq!(tree.usage().files, 2);
+        }
+    }
+
+    #[test]
+    fn the_directory_of_a_tenant_that_is_no_machine_any_more_is_roots_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join(DEFERRED);
+        if !getuid().is_root() {
+            return eprintln!("skipped: only root gives a directory away");
+        }
+        drop(open(folder.path(), 9, Some((1_800_000, 1_800_000))));
+        assert_eq!(at.metadata().unwrap().uid(), 1_800_000);
+        fs::set_permissions(&at, Permissions::from_mode(0o777)).unwrap();
+        drop(open(folder.path(), 9, None));
+        let shown = at.metadata().unwrap();
+        assert_eq!((shown.uid(), shown.gid(), shown.mode() & 0o7777), (0, 0, 0o711));
+        // What is ours already stays as it is.
+        chown(&at, None, Some(1)).unwrap();
+        drop(open(folder.path(), 9, None));
+        assert_eq!(at.metadata().unwrap().gid(), 1);
     }
 }

@@ -3,6 +3,7 @@
 use super::Tree;
 use crate::descriptors::Held;
 use crate::file_system::Result;
+use crate::node::{Node, NodeState};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::sync::atomic::Ordering;
@@ -30,6 +31,38 @@ impl Tree {
         }
         self.counters.refused_descriptors.fetch_add(1, Ordering::Relaxed);
         Err(Errno::NFILE)
+    }
+
+    /// Takes what a node has that the kernel is about to know: it may have been known to a pass of the spiller alone, which takes none for
+    /// the moment that it is at a file, and its data may lie in the spill area, which takes one more.
+    pub(super) fn hold_known(&self, node: &Node) -> Result<()> {
+        loop {
+            let state = node.lock();
+            let wanted = u64::from(state.held_known.is_none())
+                + u64::from(state.spilled.is_some() && state.held_spilled.is_none());
+            drop(state);
+            if wanted == 0 {
+                return Ok(());
+            }
+            // Others may have the file meanwhile.
+            let held = self.hold(1)?;
+            let mut state = node.lock();
+            if state.held_known.is_none() {
+                state.held_known = Some(held);
+            } else if state.spilled.is_some() && state.held_spilled.is_none() {
+                state.held_spilled = Some(held);
+            }
+        }
+    }
+
+    /// Takes what the copy of a file that goes to the spill area has, where the kernel knows the file. Whether there was one: else the file
+    /// has to stay, or a tenant whose files all go there would have twice the descriptors that it may.
+    pub(super) fn hold_copy(&self, state: &mut NodeState) -> bool {
+        if state.held_known.is_some() && state.held_spilled.is_none() {
+            state.held_spilled = self.holding.take(1);
+            return state.held_spilled.is_some();
+        }
+        true
     }
 
     /// Descriptors that files of this tree have.

@@ -107,18 +107,22 @@ pub(super) fn take_stock(
     mut spill: Option<&mut SpillArea>,
 ) -> std::result::Result<Census, (&'static str, Errno)> {
     let mut present = Vec::new();
-    let found = walk(root, &mut |file| {
+    let mut freed = 0;
+    let mut found = walk(root, &mut |file| {
         if spill.as_ref().is_some_and(|spill| spill.has(file.stat.st_ino)) {
             present.push(file.stat.st_ino);
             // Killed between the copy and this: the copy is whole, and nobody wrote since.
             if file.stat.st_blocks > 0
-                && let Ok(file) = openat(file.directory, file.name, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+                && let Ok(data) = openat(file.directory, file.name, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+                && crate::spill::empty(&data).is_ok()
             {
-                let _ = crate::spill::empty(&file);
+                freed += charge(file.stat) - fstat(&data).map_or(0, |left| charge(&left)).min(charge(file.stat));
             }
         }
     })
     .map_err(|error| ("failed to count what lies in", error))?;
+    // The walk counted what they had before.
+    found.bytes -= freed;
     if let Some(spill) = &mut spill {
         spill.keep_only(&present).map_err(|error| ("failed to tidy what was spilled from", error))?;
         let spilled = spill.census().map_err(|error| ("failed to count what was spilled from", error))?;

@@ -9,16 +9,19 @@ use crate::node::{Node, NodeState};
 use crate::reopen::path_of;
 use rustix::fs::CWD;
 use rustix::fs::{
-    AtFlags, Gid, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags, chmod, chownat, ftruncate,
-    futimens, getxattr, listxattr, removexattr, setxattr, utimensat,
+    AtFlags, FileType, Gid, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags, chmod, chownat,
+    fstatfs, ftruncate, futimens, getxattr, listxattr, removexattr, setxattr, utimensat,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering;
 
 /// The longest value and the longest list of names that Linux has.
 const XATTR_BYTES_MAX: usize = 64 << 10;
+/// `f_type` of btrfs, in `statfs`: it counts no attribute among a file's blocks.
+const BTRFS_MAGIC: u64 = 0x9123_683e;
 
 impl Tree {
     pub(super) fn do_set_attributes(&self, caller: Caller, number: u64, changes: &Changes) -> Result<Attributes> {
@@ -85,6 +88,10 @@ impl Tree {
         let flags = XattrFlags::from_bits(flags as u32).ok_or(Errno::INVAL)?;
         let mut state = node.lock();
         state.change()?;
+        if !is_charged(&node)? && outgrows_a_block(&node, name, value)? {
+            self.counters.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(Errno::NOSPC);
+        }
         // It may take a block of its own, which a later look finds with the file.
         let room = (value.len() as u64).div_ceil(BLOCK) * BLOCK;
         if self.is_disk_full() {
@@ -129,11 +136,40 @@ impl Tree {
     }
 }
 
+/// Whether what its attributes take is seen on the account: of a regular file, whose blocks are, where the file system below counts them
+/// among those.
+fn is_charged(node: &Node) -> Result<bool> {
+    Ok(node.kind == FileType::RegularFile && fstatfs(&node.path)?.f_type as u64 != BTRFS_MAGIC)
+}
+
+/// Whether all attributes of a node would have more bytes than a block, which is as much as its place among the files pays for, and more
+/// than they have now.
+fn outgrows_a_block(node: &Node, name: &OsStr, value: &[u8]) -> Result<bool> {
+    let path = path_of(&node.path);
+    let mut names = vec![0; XATTR_BYTES_MAX];
+    let length = match listxattr(&path, &mut names[..]) {
+        // More names than anybody can list.
+        Err(Errno::TOOBIG) => return Ok(true),
+        length => length?,
+    };
+    let mut found = vec![0; XATTR_BYTES_MAX];
+    let (mut before, mut replaced) = (0, 0);
+    for other in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let bytes = other.len() + getxattr(&path, other, &mut found[..]).unwrap_or(0);
+        before += bytes;
+        if other == name.as_bytes() {
+            replaced = bytes;
+        }
+    }
+    let after = before - replaced + name.len() + value.len();
+    Ok(after as u64 > BLOCK && after > before)
+}
+
 fn set_times(node: &Node, state: &NodeState, changes: &Changes) -> Result<()> {
     let times = Timestamps { last_access: timespec(changes.accessed), last_modification: timespec(changes.modified) };
     match &state.spilled {
         Some(spilled) => futimens(&**spilled, &times),
-        None if node.kind == rustix::fs::FileType::Symlink => utimensat(&node.path, "", &times, AtFlags::EMPTY_PATH),
+        None if node.kind == FileType::Symlink => utimensat(&node.path, "", &times, AtFlags::EMPTY_PATH),
         None => utimensat(CWD, path_of(&node.path), &times, AtFlags::empty()),
     }
 }
@@ -145,3 +181,6 @@ fn timespec(time: Option<NewTime>) -> Timespec {
         Some(NewTime::At(Moment { seconds, nanoseconds })) => Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -195,7 +195,13 @@ impl Tree {
             found,
             gone: elsewhere::Gone::default(),
         };
-        tree.make_deferring().map_err(failed("failed to make a directory in"))?;
+        match tree.make_deferring() {
+            Err(error @ (Errno::NOSPC | Errno::DQUOT)) => eprintln!(
+                "minerva-fs: {} has no {DEFERRED}, so its machine defers nothing until a restart ({error}); all else is served",
+                path.display()
+            ),
+            made => made.map_err(failed("failed to make the directory of deferred files in"))?,
+        }
         Ok(tree)
     }
 
@@ -225,13 +231,12 @@ impl Tree {
             // The first would be taken for the root; the second is the root met below itself.
             return Err(Errno::IO);
         }
-        let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        let is_spilled = is_regular && self.spill.as_ref().is_some_and(|spill| spill.has(stat.st_ino));
         let is_known = self.nodes.get(stat.st_ino).is_some();
-        let held = if is_known { None } else { Some(self.hold(1 + u64::from(is_spilled))?) };
+        let held = if is_known { None } else { Some(self.hold(1)?) };
         let node = self.count_node(path, &stat, held);
         // Only now: it may have been spilled since the name was opened.
-        if let Err(error) = self.find_spilled(&node, &mut node.lock()) {
+        let found = self.find_spilled(&node, &mut node.lock());
+        if let Err(error) = found.and_then(|()| self.hold_known(&node)) {
             self.nodes.forget(node.number, 1);
             return Err(error);
         }

@@ -100,7 +100,7 @@ mod tests {
         let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
         let (shown, one) = tree.create(caller, 1, OsStr::new("file"), 0o600, libc::O_RDWR).unwrap();
         let two = tree.open(shown.node, libc::O_RDWR).unwrap();
-        tree.write(one.handle, 0, &[1; 4096], WriteOrigin { ends_privileges: false }).unwrap();
+        tree.write(one.handle, 0, &[1; 4096], WriteOrigin { ends_privileges: false, is_mapped: false }).unwrap();
         (tree, shown.node, [one.handle, two.handle])
     }
 

@@ -234,10 +234,14 @@ impl Tree {
             return Ok(None);
         }
         let data = node.open_to_write(state)?;
-        if !is_alone(&data) {
+        if !is_alone(&data) || !self.hold_copy(state) {
             return Ok(None);
         }
-        let Some(copy) = spill.receive(&data, &fstat(&*data)?, &|to, bytes| self.send_behind(to, bytes), stop)? else {
+        let received = fstat(&*data)
+            .and_then(|stat| spill.receive(&data, &stat, &|to, bytes| self.send_behind(to, bytes), stop))
+            .inspect_err(|_| state.held_spilled = None)?;
+        let Some(copy) = received else {
+            state.held_spilled = None;
             return Ok(None);
         };
         let copy = Arc::new(copy);

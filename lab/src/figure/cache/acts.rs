@@ -55,7 +55,7 @@ impl Hostility {
     }
 }
 
-/// What one process did.
+/// What one process did since it was told that the neighbour is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) acts: u64,
@@ -64,28 +64,50 @@ pub(super) struct Done {
     pub(super) held: u64,
 }
 
-/// What `minerva-lab hostile` does: it acts in a directory of its own until its standard input ends, and says how often. Before that it
-/// says when it is at work, or the first time that it is refused something.
+impl Done {
+    const fn count(&mut self, act: &io::Result<()>) {
+        *(if act.is_ok() { &mut self.acts } else { &mut self.refused }) += 1;
+    }
+
+    /// It did nothing that a neighbour could have felt. Who is to hold more files than there are asks for them still.
+    pub(super) const fn is_idle(&self, hostility: Hostility) -> bool {
+        self.acts == 0 && !(matches!(hostility, Hostility::Opens) && self.refused > 0)
+    }
+}
+
+/// What `minerva-lab hostile` does: it acts in a directory of its own until its standard input ends, and says how often since a line came
+/// there, or in all if none did. Before that it says when it is at work, or the first time that it is refused something.
 pub fn hostile_main(hostility: Hostility, directory: &Path) -> Result<()> {
-    let ends = Arc::new(AtomicBool::new(false));
-    let of_thread = Arc::clone(&ends);
+    let told = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+    let of_thread = Arc::clone(&told);
     std::thread::spawn(move || {
-        let _ = io::stdin().lock().read_line(&mut String::new());
-        of_thread.store(true, Ordering::Relaxed);
+        let [begins, ends] = &*of_thread;
+        while io::stdin().lock().read_line(&mut String::new()).is_ok_and(|bytes| bytes > 0) {
+            begins.store(true, Ordering::Relaxed);
+        }
+        ends.store(true, Ordering::Release);
     });
+    let [begins, ends] = &*told;
     // Nobody else is to refuse it a file.
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
-    let (mut done, mut is_at_work) = (Done::default(), false);
+    let (mut done, mut all, mut is_at_work) = (Done::default(), Done::default(), false);
     // Where this is refused all else is, and counted.
     let _ = fs::create_dir_all(directory);
     let held = hostility.go_on(directory, &mut |act| {
-        *(if act.is_ok() { &mut done.acts } else { &mut done.refused }) += 1;
-        if !is_at_work && (done.refused > 0 || done.acts >= hostility.acts_until_at_work()) {
+        // Looked at first: once it is over, it has also begun.
+        let is_over = ends.load(Ordering::Acquire);
+        // This act may have begun before, but ends in what is counted.
+        if begins.swap(false, Ordering::Relaxed) {
+            done = Done::default();
+        }
+        done.count(&act);
+        all.count(&act);
+        if !is_at_work && (all.refused > 0 || all.acts >= hostility.acts_until_at_work()) {
             is_at_work = true;
             let _ = writeln!(io::stdout(), "{AT_WORK}");
         }
-        !ends.load(Ordering::Relaxed)
+        !is_over
     });
     done.held = held as u64;
     let _ = fs::remove_dir_all(directory);
@@ -133,6 +155,11 @@ impl HostileProcess {
         Ok(())
     }
 
+    /// Tells it to count from here on.
+    pub(super) fn begin(&mut self) -> Result<()> {
+        self.child.stdin.as_mut().map_or(Ok(()), |stdin| writeln!(stdin)).at("tell", "a hostile process")
+    }
+
     /// Ends them; what each did. All are told before one is waited for, which would be held up by those that go on.
     pub(super) fn end_all(mut processes: Vec<Self>) -> Result<Vec<Done>> {
         processes.iter_mut().for_each(|process| drop(process.child.stdin.take()));
@@ -175,7 +202,16 @@ impl Hostility {
 fn fill(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
     let block = vec![0x5a; 1 << 20];
     loop {
-        let Ok(mut file) = File::create(directory.join("full")) else { return };
+        let mut file = match File::create(directory.join("full")) {
+            Ok(file) => file,
+            Err(refused) => {
+                std::thread::sleep(PAUSE);
+                if told(Err(refused)) {
+                    continue;
+                }
+                return;
+            }
+        };
         loop {
             let written = file.write_all(&block);
             let is_full = written.is_err();
@@ -225,4 +261,32 @@ fn make(path: &Path) -> io::Result<()> {
     drop(File::create(path)?);
     fs::metadata(path)?;
     fs::remove_file(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Done, Hostility};
+
+    #[test]
+    fn who_may_make_no_file_is_refused_and_goes_on_asking() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let missing = folder.path().join("missing");
+        for hostility in [Hostility::Fills, Hostility::Makes, Hostility::Renames, Hostility::Opens] {
+            let mut done = Done::default();
+            hostility.go_on(&missing.join("deeper"), &mut |act| {
+                // Nobody made its directory.
+                std::fs::remove_dir_all(&missing).ok();
+                done.count(&act);
+                done.acts + done.refused < 5
+            });
+            assert!(done.refused >= 4, "{hostility:?}: {done:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_refused_all_is_idle_unless_it_is_to_hold_more_than_there_is() {
+        let idle = |hostility, acts, refused| Done { acts, refused, held: 0 }.is_idle(hostility);
+        assert_eq!([idle(Hostility::Fills, 0, 9), idle(Hostility::Opens, 0, 9)], [true, false]);
+        assert_eq!([idle(Hostility::Makes, 1, 9), idle(Hostility::Opens, 0, 0)], [false, true]);
+    }
 }

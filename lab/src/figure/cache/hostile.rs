@@ -57,6 +57,8 @@ pub struct HostileWindow {
     pub refused: u64,
     /// How many files it held open at the end.
     pub held: u64,
+    /// How many of its processes did nothing meanwhile.
+    pub idle: u64,
 }
 
 /// All windows of one kind of hostility: without it, with it in the service, and with it in plain memory; a set a round.
@@ -141,19 +143,22 @@ impl Bed<'_> {
         let mut processes = at.map(start).transpose()?.unwrap_or_default();
         let until = boottime() + PATIENCE;
         processes.iter_mut().try_for_each(|process| process.wait_until_at_work(until, self.interrupted))?;
-        let window = self.neighbour()?;
+        let window = self.neighbour(&mut || processes.iter_mut().try_for_each(HostileProcess::begin))?;
         let done = HostileProcess::end_all(processes)?;
         Ok(HostileWindow {
             acts: done.iter().map(|done| done.acts).sum(),
             refused: done.iter().map(|done| done.refused).sum(),
             held: done.iter().map(|done| done.held).sum(),
+            idle: done.iter().filter(|done| done.is_idle(hostility)).count() as u64,
             ..window
         })
     }
 
-    fn neighbour(&self) -> Result<HostileWindow> {
+    /// Who is beside it hears when it begins.
+    fn neighbour(&self, begin: &mut dyn FnMut() -> Result<()>) -> Result<HostileWindow> {
         let tree = self.service.tree(NAMES[0], "temporary");
         let end = wait_until(boottime() + SETTLE, self.interrupted)? + self.plan.window;
+        begin()?;
         let (mut recorder, mut errors, mut buffer) = (Recorder::new(), 0, vec![0x5a; WRITTEN]);
         while boottime() < end {
             if self.interrupted.load(Ordering::Relaxed) {

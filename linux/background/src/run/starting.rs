@@ -93,12 +93,14 @@ fn write_end_of_group(place: &QueueDirectories) -> Result<(), WorkError> {
     fs::write(&path, format!("cd '{group}' && {END_OF_GROUP}\n")).map_err(WorkError::io("write", &path))
 }
 
-/// Attempts to have a service made that failed, one after the other.
+/// Attempts to have a service made, or to have a worker get on, that failed one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     failed: u32,
     /// When the next one may be.
     next: Nanos,
+    /// Items that were done when the last one failed.
+    done: f64,
 }
 
 impl Attempts {
@@ -106,11 +108,24 @@ impl Attempts {
         now >= self.next
     }
 
+    pub(super) const fn has_failed(&self) -> bool {
+        self.failed > 0
+    }
+
     /// One failed; whether there is to be another.
     fn failed(&mut self, now: Nanos) -> bool {
         self.next = now + Nanos::from_secs(4_u64.pow(self.failed.min(RETRIES)));
         self.failed += 1;
         self.failed <= RETRIES
+    }
+
+    /// So many items are done: more than at the last failure, which is then over.
+    fn gets_on(&mut self, done: f64) -> bool {
+        let gets_on = self.failed > 0 && done > self.done;
+        if gets_on {
+            *self = Self { done, ..Self::default() };
+        }
+        gets_on
     }
 }
 
@@ -153,7 +168,15 @@ impl Run {
         let path = self.starter_said();
         let Ok(said) = fs::read_to_string(&path) else { return };
         let _ = fs::remove_file(&path);
-        if status.success() || self.place.is_alive() || self.place.ended().is_some() {
+        if status.success() {
+            // It was made: that its worker dies is another thing.
+            if self.attempts.has_failed() {
+                self.attempts = Attempts::default();
+                self.message.clear();
+            }
+            return;
+        }
+        if self.place.is_alive() || self.place.ended().is_some() {
             return;
         }
         // Of a worker that ended at once the starter says nothing.
@@ -166,6 +189,36 @@ impl Run {
         } else {
             self.state = BackgroundState::Failed;
         }
+    }
+
+    /// A worker has ended without saying how, whose work can be repeated: killed, or by a fault of its own. Another one is begun after a while,
+    /// and after some that did nothing none any more.
+    pub(super) fn worker_died(&mut self) {
+        let done = self.done_items();
+        self.deaths.gets_on(done);
+        self.deaths.done = done;
+        let errors = fs::read_to_string(self.place.state.join("errors")).unwrap_or_default();
+        let last = errors.lines().next_back().map_or_else(|| "killed, it seems".to_owned(), str::to_owned);
+        self.message = format!("its worker ended without saying how ({last})");
+        if self.deaths.failed(self.counted_at) {
+            self.message.push_str("; another one is begun in a while");
+        } else {
+            self.state = BackgroundState::Failed;
+            let count = self.deaths.failed;
+            self.message
+                .push_str(&format!(", {count} times without getting on: minerva-ctl background resume begins another"));
+        }
+    }
+
+    /// The worker after one that died does more than that did: what was said is over.
+    pub(super) fn note_worker_gets_on(&mut self) {
+        if self.deaths.failed > 0 && self.deaths.gets_on(self.done_items()) {
+            self.message.clear();
+        }
+    }
+
+    fn done_items(&self) -> f64 {
+        self.place.progress().map_or(self.before.done_items, |progress| progress.done)
     }
 
     /// A worker is there: whatever was said of its start is over. One comes also after systemd-run gave up waiting for it.

@@ -210,6 +210,9 @@ impl Run {
         let is_gone = self.clean_up();
         if is_gone {
             self.place.remove();
+        } else {
+            // On v1 processes are ended by a list, and what was forked meanwhile is not in it. It would go on for ever, let run.
+            let _ = self.freezer.kill();
         }
         is_gone
     }

@@ -7,6 +7,7 @@ use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
 use minerva_model::{BackgroundPace, DeviceId, Nanos};
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,6 +33,25 @@ fn removing_work_whose_worker_does_not_end_yet_waits_for_nothing() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert!(!run.place.runtime.exists() && !run.place.state.exists());
+}
+
+/// As on v1 what was forked while the processes of the list were ended one by one.
+#[test]
+fn removing_work_ends_also_what_its_worker_left_in_its_group() {
+    let root = tempfile::tempdir().unwrap();
+    let mut run = run(root.path(), Kind::Command, root.path());
+    let group = run.place.groups.freezer.clone();
+    fs::create_dir_all(&group).unwrap();
+    let mut left = Command::new("sleep").arg("600").spawn().unwrap();
+    fs::write(group.join("cgroup.procs"), left.id().to_string()).unwrap();
+    let sys = root.path().join("sys");
+    assert!(!run.remove(&sys) && run.place.runtime.exists(), "its group is not empty");
+    let is_ended = left.try_wait().unwrap().is_some() || fs::read_to_string(group.join("freezer.state")).is_ok();
+    // Also where it was not ended: it does not outlive the test.
+    let _ = left.kill();
+    assert_eq!((is_ended, left.wait().unwrap().signal()), (true, Some(9)));
+    fs::remove_dir_all(&group).unwrap();
+    assert!(run.remove(&sys) && !run.place.runtime.exists());
 }
 
 #[test]

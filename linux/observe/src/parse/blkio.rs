@@ -1,7 +1,7 @@
 //! cgroup v1 `blkio.*` counters: lines `MAJ:MIN Read N`, `Write`, `Sync`, `Async`, `Discard`, `Total` for each device, and a
 //! last `Total N`. One format for bytes, operations and times, for BFQ's counters and the throttle's.
 
-use super::{Malformed, Parsed, lines};
+use super::{GONE, Malformed, Parsed, lines};
 use minerva_model::DeviceId;
 
 /// One device's lines.
@@ -46,9 +46,6 @@ pub fn parse_blkio(text: &[u8]) -> Parsed<BlkioRow> {
     }
     Parsed { rows, malformed }
 }
-
-/// The kernel's name of a disk that has gone while it prints.
-const GONE: &str = "(unknown)";
 
 enum Line<'a> {
     Total,

@@ -1,7 +1,7 @@
 //! cgroup v2 `io.stat`: `MAJ:MIN rbytes= wbytes= rios= wios= dbytes= dios=`, to which other parts of the kernel add keys
 //! (`cost.*` of iocost, `depth=` and more of iolatency).
 
-use super::{Parsed, parse_lines};
+use super::{GONE, Parsed, parse_lines};
 use minerva_model::{DeviceId, IoCounters};
 
 /// One device's line.
@@ -21,9 +21,10 @@ pub struct IoStatRow {
 
 /// Reads `io.stat`.
 ///
-/// A bare `7:0 ` is what the kernel prints for a device that the group has not used in a way that counts: it is no row and
-/// no error. A line without all of `rbytes`, `wbytes`, `rios` and `wios` was cut, and is passed over, for half a line would
-/// look like a counter that went backwards. Unknown keys are ignored.
+/// A bare `7:0 ` is what the kernel prints for a device that the group has not used in a way that counts, and other parts of the
+/// kernel may add their keys to it; `(unknown)` is a disk that is gone while groups still have counters for it. None of these is a
+/// row or an error. A line with some and not all of `rbytes`, `wbytes`, `rios` and `wios` was cut, and is passed over, for half a line
+/// would look like a counter that went backwards. Unknown keys are ignored.
 pub fn parse_io_stat(text: &[u8]) -> Parsed<IoStatRow> {
     let Parsed { rows, malformed } = parse_lines(text, parse_line);
     Parsed { rows: rows.into_iter().flatten().collect(), malformed }
@@ -32,7 +33,11 @@ pub fn parse_io_stat(text: &[u8]) -> Parsed<IoStatRow> {
 /// `Some(None)` is a line that is right and says nothing.
 fn parse_line(line: &str) -> Option<Option<IoStatRow>> {
     let mut words = line.split_ascii_whitespace();
-    let device: DeviceId = words.next()?.parse().ok()?;
+    let first = words.next()?;
+    if first == GONE {
+        return Some(None);
+    }
+    let device: DeviceId = first.parse().ok()?;
     let mut row = IoStatRow {
         device,
         counters: IoCounters::default(),
@@ -41,10 +46,12 @@ fn parse_line(line: &str) -> Option<Option<IoStatRow>> {
         cost_wait_us: None,
     };
     let mut seen = 0_u8;
-    let mut bare = true;
+    let mut whole = true;
     for word in words {
-        bare = false;
-        let Some((key, value)) = word.split_once('=') else { continue };
+        let Some((key, value)) = word.split_once('=') else {
+            whole = false;
+            continue;
+        };
         let number = value.parse::<u64>();
         let field = match key {
             "rbytes" => Some((&mut row.counters.read_bytes, 1)),
@@ -61,10 +68,10 @@ fn parse_line(line: &str) -> Option<Option<IoStatRow>> {
             seen |= bit;
         }
     }
-    // iocost's lines may hold only its own keys for a device on which nothing was transferred.
     match seen {
         15 => Some(Some(row)),
-        0 if bare || row.cost_usage_us.is_some() => Some(None),
+        // Nothing was transferred; iocost, iolatency and what holds a group up add their keys all the same.
+        0 if whole => Some(None),
         _ => None,
     }
 }
@@ -86,6 +93,17 @@ mod tests {
         assert_eq!(parsed.rows[0].cost_wait_us, Some(7));
         assert_eq!(parsed.rows[1].counters, IoCounters { read_bytes: 1, write_bytes: 2, read_ops: 3, write_ops: 4 });
         assert_eq!(parsed.rows[1].discarded_bytes, 5);
+    }
+
+    #[test]
+    fn a_disk_that_is_gone_and_keys_beside_no_transfer_are_no_malformed_lines() {
+        // As blk-cgroup.c of Linux 6.12 prints them, the second and third with blkcg_debug_stats.
+        let text = b"(unknown) rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n8:0  use_delay=1 delay_nsec=5000\n8:32  missed=0 total=0 depth=4294967295\n8:48  cost.usage=0\n8:16 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n";
+        let parsed = parse_io_stat(text);
+        assert_eq!(parsed.malformed.count, 0, "{:?}", parsed.malformed.first);
+        let devices: Vec<String> = parsed.rows.iter().map(|row| row.device.to_string()).collect();
+        assert_eq!(devices, ["8:16"]);
+        assert_eq!(parse_io_stat(b"8:0 use_del").malformed.count, 1, "the end of a line that was cut");
     }
 
     #[test]

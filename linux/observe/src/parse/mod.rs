@@ -29,6 +29,9 @@ pub use qemu_disks::parse_file_of_serial;
 /// Longest piece of an offending line that is kept, in bytes.
 const OFFENDING_BYTES_MAX: usize = 80;
 
+/// The kernel's name, in the texts of block groups, of a disk that is gone.
+const GONE: &str = "(unknown)";
+
 /// What a text said, and what of it was passed over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parsed<T> {

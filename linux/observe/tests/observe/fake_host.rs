@@ -119,7 +119,9 @@ impl FakeHost {
         self.write(&format!("{folder}/queue/scheduler"), scheduler);
         self.write(&format!("{folder}/queue/rotational"), "1\n");
         self.write(&format!("{folder}/queue/iosched/low_latency"), "1\n");
-        fs::create_dir_all(self.path(&format!("{folder}/slaves"))).unwrap();
+        for directory in ["slaves", "mq/0"] {
+            fs::create_dir_all(self.path(&format!("{folder}/{directory}"))).unwrap();
+        }
         self.link_block(name, device, &folder);
         symlink(self.path(&folder), self.path("sys/block").join(name)).unwrap();
         for slave in slaves {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what a test builds its case with fails the test when it fails")]
 
 mod beginning;
+mod disks;
 mod fake_host;
 mod fuzzed;
 mod hanging;

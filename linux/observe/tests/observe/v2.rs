@@ -57,6 +57,27 @@ fn the_tenant_is_the_lowest_group_that_the_controller_reaches() {
 }
 
 #[test]
+fn groups_nested_deeper_than_is_looked_at_belong_to_the_one_at_that_depth() {
+    let host = FakeHost::new(CgroupVersion::V2);
+    let path = |depth: usize| vec!["d"; depth].join("/");
+    let deepen = |depth: usize| {
+        host.group(&path(depth), "");
+        host.enable_io(&path(depth));
+    };
+    (1..=30).for_each(deepen);
+    let mut observer = host.observer(&[]);
+    assert_eq!(words(&observer.discover()), [format!("+{}", path(24))]);
+    for look in 0..61 {
+        // One more a look, as a user who nests them one by one.
+        deepen(31 + look);
+        assert_eq!(words(&observer.discover()), Vec::<String>::new(), "look {look}");
+    }
+    // Also where it comes by one made beside it.
+    host.group(&format!("{}/beside", path(24)), "");
+    assert_eq!(words(&observer.discover()), Vec::<String>::new());
+}
+
+#[test]
 fn slices_that_hide_their_services_are_told() {
     let host = FakeHost::new(CgroupVersion::V2);
     for group in ["system.slice", "user.slice", "a", "a/b", "init.scope"] {
@@ -109,6 +130,20 @@ fn counters_pressure_and_what_was_cut() {
     assert_eq!(sample.memory_pressure.map(|pressure| pressure.full_ns), Some(3_000));
     assert_eq!(sample.pressure.len(), 2);
     assert_eq!(sample.pressure[0].pressure.full_ns, 2_000);
+}
+
+#[test]
+fn a_disk_that_is_gone_from_the_texts_makes_no_group_unreadable() {
+    let host = FakeHost::new(CgroupVersion::V2);
+    host.disk("sda", "8:0", "[none]\n", &[]);
+    host.group("a", "");
+    let gone = "(unknown) rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n";
+    host.write_group("a", "io.stat", &format!("{gone}8:0 rbytes=4096 wbytes=512 rios=2 wios=1 dbytes=0 dios=0\n"));
+    let mut observer = host.observer(&[]);
+    observer.discover();
+    let sample = observer.sample();
+    assert_eq!(rows(&sample), ["t1 8:0 4096+512 2+1"]);
+    assert_eq!(sample.skipped, []);
 }
 
 #[test]

@@ -60,14 +60,18 @@ def _mask() -> int:
 
 
 def _permissions(place: str) -> int | None:
-    """Of a new file at a place; None where a link in place of what is there would be something else to others: what is no file of this
-    user's alone, or a link that leads elsewhere than to what waits in a pool."""
+    """Of a new file at a place, which are those of the one that it replaces, also where that still waits; None where a link in place of
+    what is there would be something else to others: what is no file of this user's alone, or a link that leads elsewhere than to what
+    waits in a pool."""
     try:
         shown = os.lstat(place)
+        if stat.S_ISLNK(shown.st_mode):
+            if not _device.leads_to_pool(place):
+                return None
+            # What waits there is the file, and has its permissions.
+            shown = os.stat(place)
     except FileNotFoundError:
         return 0o666 & ~_mask()
-    if stat.S_ISLNK(shown.st_mode):
-        return 0o666 & ~_mask() if _device.leads_to_pool(place) else None
     is_own = stat.S_ISREG(shown.st_mode) and shown.st_nlink == 1 and shown.st_uid == os.geteuid()
     return shown.st_mode & 0o777 if is_own else None
 

@@ -127,7 +127,8 @@ impl Hdd {
         self.arm_free_ns = passed_ns;
         let before = if self.policy.keeps_passing_sectors && into.is_none() {
             let passing = self.mechanism.sectors_in(reach.rotation_ns, position.sector_angle);
-            passing.min(u64::from(position.before_on_track))
+            // Spares and what is unused at the front of a zone have no address.
+            passing.min(u64::from(position.before_on_track)).min(first)
         } else {
             0
         };

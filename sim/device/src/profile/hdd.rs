@@ -36,7 +36,7 @@ pub enum Layout {
     Linear {
         /// Number of zones.
         zones: u32,
-        /// Sustained sequential speed of the outermost zone.
+        /// Sustained sequential speed of the outermost zone. A track holds two sectors at least, so that a disk is never slower than that.
         outer_mb_per_s: f64,
         /// Sustained sequential speed of the innermost zone.
         inner_mb_per_s: f64,
@@ -104,7 +104,7 @@ pub struct Zone {
     pub first_cylinder: u32,
     /// Last cylinder.
     pub last_cylinder: u32,
-    /// Physical sectors on each track.
+    /// Physical sectors on each track, 2 at least.
     pub sectors_per_track: u32,
     /// Angle of the zone's first sector.
     #[serde(default)]

@@ -4,7 +4,7 @@
 //! Requests get tags as in pClock. Two things differ. The next request of the flow in service starts at the same instant as
 //! the one before, so a flow that asks again at once keeps its turn, up to B_max units. And when that next request is not
 //! there yet though the flow is sequential and has tokens, the disk is kept idle for it, up to T_wait: seeking away and back
-//! would cost more.
+//! would cost more. A request that hangs keeps the disk for its flow no longer than [`HUNG_AFTER`](crate::in_flight::HUNG_AFTER).
 //!
 //! The original's weaknesses are mended, each behind a field of [`HtbsOptions`]. The greatest change is spare time: a turn
 //! goes on beyond what the contract asks for while every other flow's next turn, as long as its contract makes it, still
@@ -12,6 +12,7 @@
 //! without a contract have an equal part of it (`parts`).
 
 mod grant;
+mod learn;
 mod options;
 mod pace;
 mod parts;
@@ -24,9 +25,10 @@ mod tests;
 pub use options::{HtbsOptions, SequentialTest, Spare, WithinFlow};
 
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
+use crate::in_flight::InFlight;
 use crate::table::{Flow, FlowTable, sweep};
 use crate::tokens::{Bucket, Instant, instant, spacing, whole};
-use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Kind, Narrow, Request, Scheduler};
+use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Narrow, Request, Scheduler};
 use minerva_model::Nanos;
 use pace::Estimate;
 use sequence::Sequence;
@@ -58,6 +60,7 @@ pub struct Htbs {
     turn_began: Nanos,
     /// Whose request was sent last.
     last_sent: Option<FlowId>,
+    /// Of all flows, without those that hang.
     in_flight: u32,
     /// The time of a request after a change of flows beyond what its units take.
     seek: Estimate,
@@ -75,7 +78,7 @@ struct State {
     start_max: Instant,
     /// Units served in this turn.
     turn_units: u64,
-    in_flight: u32,
+    in_flight: InFlight,
     sequence: Sequence,
     sent_at: Nanos,
     /// The last request followed one of another flow.
@@ -170,12 +173,13 @@ impl Htbs {
         queue.is_empty() && state.turn_units < state.terms.turn_units_max
     }
 
-    /// Whether the flow in service gains from going on: it is sequential, and somebody waits for it; or it has its part.
+    /// Whether the flow in service gains from going on: it is sequential, and has its next request queued or somebody who waits for
+    /// the last one; or it has its part.
     fn is_worth_keeping(&mut self, flow: FlowId) -> bool {
         let options = self.options;
-        let state = &self.flows.at(flow).state;
-        let sequential = state.sequence.is_sequential(options.sequential);
-        (sequential && (state.sequence.last_sync || !options.wait_for_sync_only)) || self.keeps_part(flow)
+        let Flow { queue, state, .. } = self.flows.at(flow);
+        let comes = !queue.is_empty() || state.sequence.last_sync || !options.wait_for_sync_only;
+        (state.sequence.is_sequential(options.sequential) && comes) || self.keeps_part(flow)
     }
 
     /// Whether the contract of the flow in service gives it the next request of its turn.
@@ -281,11 +285,18 @@ impl Htbs {
             let spare = !owed && self.has_spare(flow, now, next_ns);
             return (owed || spare).then_some(Ok((flow, if spare { Turn::OnSpareTime } else { Turn::Owed })));
         }
-        if self.flows.at(flow).state.in_flight > 0 {
+        let in_flight = self.flows.at(flow).state.in_flight;
+        let until = match in_flight.count() {
+            0 if in_flight.hangs() => None,
+            0 => self.wait_for(flow, now, owed),
             // Its last request is still at the device: what follows it cannot be here yet.
-            return (owed || self.has_spare(flow, now, 0.0)).then_some(Err(Dispatch::Idle));
-        }
-        self.wait_for(flow, now, owed).map(|until| Err(Dispatch::WaitUntil(until)))
+            _ if now < in_flight.hung_at() => (owed || self.has_spare(flow, now, 0.0)).then_some(in_flight.hung_at()),
+            _ => {
+                self.give_up(flow, now);
+                None
+            }
+        };
+        until.map(|until| Err(Dispatch::WaitUntil(until)))
     }
 
     /// What is sent beyond the contract on spare time is not charged: it is taken back from what the arrival was charged.
@@ -316,23 +327,6 @@ impl Htbs {
         state.reserved_ns = wanted_ns;
     }
 
-    /// Learns from a completion how long a unit of this flow and a change of flows take. With several requests at the
-    /// device their times cannot be told apart.
-    fn measure(&mut self, now: Nanos, request: &Request) {
-        let options = self.options;
-        let units = options.cost.of(request) as f64;
-        let state = &mut self.flows.at(request.flow).state;
-        let took_ns = now.since(state.sent_at).0 as f64;
-        let sequential = state.sequence.is_sequential(options.sequential);
-        if !(state.came_by_seek && sequential) {
-            state.unit.note(took_ns / units);
-        }
-        if state.came_by_seek {
-            let transfer_ns = if sequential { state.unit.mean_ns() * units } else { 0.0 };
-            self.seek.note((took_ns - transfer_ns).max(0.0));
-        }
-    }
-
     /// Which of the flow's queued requests leaves.
     fn choose_within(&mut self, flow: FlowId, now: Nanos) -> usize {
         let WithinFlow::Sweep { window } = self.options.within_flow else { return 0 };
@@ -340,20 +334,6 @@ impl Htbs {
         let delay = flow.state.terms.delay;
         let position = flow.state.sequence.position_bytes().unwrap_or(0);
         sweep(&flow.queue, position, now, Nanos(delay.0 / 2), window)
-    }
-
-    /// Learns how long the flow thought; whether it asks on, that is, within T_wait.
-    fn note_think(&mut self, flow: FlowId, now: Nanos) -> bool {
-        let wait_max = self.options.wait_max;
-        let flow = self.flows.at(flow);
-        if flow.state.in_flight > 0 || !flow.queue.is_empty() {
-            return true;
-        }
-        let Some(completed_at) = flow.state.completed_at.take() else { return false };
-        // More than twice the wait says no more than that.
-        let think = now.since(completed_at).min(wait_max + wait_max);
-        flow.state.think.note(think.0 as f64);
-        think <= wait_max
     }
 
     /// The start tag of a request of `units` that comes at `at`, both as stored.
@@ -537,15 +517,14 @@ impl Scheduler for Htbs {
         self.refill(flow, instant(now));
         let position = self.choose_within(flow, now);
         let Some((request, tags)) = self.flows.take(flow, position) else { return Dispatch::Idle };
-        // A flush moves nothing: the seek, if one is needed, is the next request's.
-        let moves = request.kind != Kind::Flush;
-        let came_by_seek = moves && self.last_sent.replace(flow) != Some(flow);
+        // Flushes and discards move nothing: the seek, if one is needed, is the next request's.
+        let came_by_seek = request.moves_data() && self.last_sent.replace(flow) != Some(flow);
         let state = &mut self.flows.at(flow).state;
         state.start_min = tags.start;
         state.queued_units -= u64::from(tags.units);
         state.queued_charge = (state.queued_charge - f64::from(tags.units)).max(0.0);
         state.turn_units += u64::from(tags.units);
-        state.in_flight += 1;
+        state.in_flight.dispatched(now);
         state.sequence.note(&request);
         state.sent_at = now;
         state.came_by_seek = came_by_seek;
@@ -560,15 +539,19 @@ impl Scheduler for Htbs {
     }
 
     fn complete(&mut self, now: Nanos, request: &Request) {
-        // How long a flush takes depends on what was written before it, not on its own units.
-        if self.in_flight == 1 && request.kind != Kind::Flush {
+        let state = &mut self.flows.at(request.flow).state;
+        state.completed_at = Some(now);
+        if !state.in_flight.completed(now, request) {
+            // It hung: what it took was charged then, and says nothing of the disk.
+            return;
+        }
+        // How long a flush takes depends on what was written before it, and a discard on the disk alone, not on their own units.
+        if self.in_flight == 1 && request.moves_data() {
             self.measure(now, request);
         }
         let at_device = u64::from(self.in_flight.max(1));
         self.in_flight = self.in_flight.saturating_sub(1);
-        let state = &mut self.flows.at(request.flow).state;
-        state.in_flight = state.in_flight.saturating_sub(1);
-        state.completed_at = Some(now);
+        let state = &self.flows.at(request.flow).state;
         if !state.terms.has_contract {
             self.charge_part(request.flow, now, at_device);
             self.track_part(request.flow, now);

@@ -1,7 +1,7 @@
 //! Whether a flow goes straight on: where its last request ended, and how often it jumped.
 
 use super::options::SequentialTest;
-use crate::{Kind, Request};
+use crate::Request;
 
 /// A flow's recent path over the disk.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,7 +19,7 @@ impl Sequence {
     pub(super) fn note(&mut self, request: &Request) {
         self.last_sync = request.sync;
         // It has no place on the disk.
-        if request.kind == Kind::Flush {
+        if !request.moves_data() {
             return;
         }
         let jumped = self.next_bytes.is_some_and(|next| next != request.offset_bytes);

@@ -5,12 +5,17 @@ use crate::{Contract, Dispatch, FlowId, FlowParameters, Kind, Request, RequestId
 use minerva_model::Nanos;
 
 fn request(id: u64, flow: u32, kind: Kind, offset_bytes: u64, arrived: Nanos) -> Request {
-    let length_bytes = if kind == Kind::Flush { 0 } else { 65_536 };
+    let length_bytes = match kind {
+        Kind::Flush => 0,
+        Kind::Discard => 32 << 20,
+        Kind::Read | Kind::Write => 65_536,
+    };
     Request { id: RequestId(id), flow: FlowId(flow), kind, sync: true, tag: None, offset_bytes, length_bytes, arrived }
 }
 
-/// A sequential writer with a flush after each fourth write, or without, beside a reader; served one by one.
-fn writer_beside_a_reader(flushes: bool) -> Htbs {
+/// A sequential writer with a request of a kind that moves nothing after each fourth write, or without, beside a reader; served one by
+/// one.
+fn writer_beside_a_reader(between: Option<Kind>) -> Htbs {
     let mut htbs = Htbs::new(HtbsOptions::default());
     let contract = Contract { rate_per_second: 1000.0, burst: 64.0, delay: Nanos::from_millis(200) };
     let parameters = FlowParameters { contract: Some(contract), ..FlowParameters::default() };
@@ -18,18 +23,18 @@ fn writer_beside_a_reader(flushes: bool) -> Htbs {
     let (mut now, mut id, mut places, mut writes) = (Nanos::ZERO, 0, [0, 1 << 36], 0);
     let mut add = |htbs: &mut Htbs, now: Nanos, flow: u32| {
         id += 1;
-        let is_flush = flow == 0 && flushes && writes % 5 == 4;
+        let between = between.filter(|_| flow == 0 && writes % 5 == 4);
         writes += u64::from(flow == 0);
         let place = &mut places[flow as usize];
-        let kind = [if is_flush { Kind::Flush } else { Kind::Write }, Kind::Read][flow as usize];
-        htbs.add(now, request(id, flow, kind, if is_flush { 0 } else { *place }, now));
-        *place += if is_flush { 0 } else { 65_536 };
+        let kind = between.unwrap_or([Kind::Write, Kind::Read][flow as usize]);
+        htbs.add(now, request(id, flow, kind, if between.is_some() { 0 } else { *place }, now));
+        *place += if between.is_some() { 0 } else { 65_536 };
     };
     (0..2).for_each(|flow| add(&mut htbs, now, flow));
     for _ in 0..2000 {
         match htbs.next(now) {
             Dispatch::Send(sent) => {
-                now += Nanos::from_millis(if sent.kind == Kind::Flush { 20 } else { 2 });
+                now += Nanos::from_millis(if sent.moves_data() { 2 } else { 20 });
                 htbs.complete(now, &sent);
                 add(&mut htbs, now, sent.flow.0);
             }
@@ -42,11 +47,60 @@ fn writer_beside_a_reader(flushes: bool) -> Htbs {
 
 #[test]
 fn a_flush_is_no_jump_and_its_time_is_not_that_of_a_unit() {
-    let [mut plain, mut flushing] = [false, true].map(writer_beside_a_reader);
-    let [plain, flushing] = [&mut plain, &mut flushing].map(|htbs| htbs.flows.at(FlowId(0)).state);
-    assert!(flushing.sequence.is_sequential(HtbsOptions::default().sequential));
-    let (plain, flushing) = (plain.unit.mean_ns(), flushing.unit.mean_ns());
-    assert!(plain > 0.0 && (plain - flushing).abs() < 0.01 * plain, "{plain} ns a unit, with flushes {flushing}");
+    is_no_jump_and_its_time_is_not_that_of_a_unit(Kind::Flush);
+}
+
+#[test]
+fn a_discard_is_no_jump_and_its_time_is_not_that_of_a_unit() {
+    is_no_jump_and_its_time_is_not_that_of_a_unit(Kind::Discard);
+}
+
+fn is_no_jump_and_its_time_is_not_that_of_a_unit(kind: Kind) {
+    let [mut plain, mut mixed] = [None, Some(kind)].map(writer_beside_a_reader);
+    let [plain, mixed] = [&mut plain, &mut mixed].map(|htbs| htbs.flows.at(FlowId(0)).state);
+    assert!(mixed.sequence.is_sequential(HtbsOptions::default().sequential));
+    let (plain, mixed) = (plain.unit.mean_ns(), mixed.unit.mean_ns());
+    assert!(plain > 0.0 && (plain - mixed).abs() < 0.01 * plain, "{plain} ns a unit, with {kind:?} {mixed}");
+}
+
+/// Two sequential writers for whom nobody waits, with eight requests queued each.
+#[test]
+fn writes_that_nobody_waits_for_keep_the_turn_while_more_are_queued_and_are_not_waited_for() {
+    let mut htbs = Htbs::new(HtbsOptions::default());
+    let contract = Contract { rate_per_second: 1000.0, burst: 128.0, delay: Nanos::from_millis(200) };
+    let parameters = FlowParameters { contract: Some(contract), ..FlowParameters::default() };
+    (0..2).for_each(|flow| htbs.set_flow(Nanos::ZERO, FlowId(flow), parameters));
+    let (mut now, mut id, mut places) = (Nanos::ZERO, 0, [0, 1 << 36]);
+    let mut add = |htbs: &mut Htbs, now: Nanos, flow: u32| {
+        id += 1;
+        let place = &mut places[flow as usize];
+        htbs.add(now, Request { sync: false, ..request(id, flow, Kind::Write, *place, now) });
+        *place += 65_536;
+    };
+    (0..2).for_each(|flow| (0..8).for_each(|_| add(&mut htbs, now, flow)));
+    let (mut last, mut changes, mut served) = (None, 0, [0; 2]);
+    for _ in 0..1000 {
+        let Dispatch::Send(sent) = htbs.next(now) else { panic!("it waits") };
+        let is_change = last.replace(sent.flow) != Some(sent.flow);
+        changes += u32::from(is_change);
+        served[sent.flow.index()] += 1;
+        now += Nanos::from_millis(if is_change { 12 } else { 2 });
+        htbs.complete(now, &sent);
+        add(&mut htbs, now, sent.flow.0);
+    }
+    assert!(changes <= 125, "{changes} changes of flow in 1,000 requests");
+    assert!(served.iter().all(|served| *served >= 300), "{served:?}");
+    // Whoever has nothing queued any more loses its turn at once.
+    let flow = last.unwrap();
+    let mut cancelled = Vec::new();
+    while htbs.flows.at(flow).queue.len() > 1 {
+        cancelled.extend(htbs.flows.take(flow, 1));
+    }
+    let Dispatch::Send(sent) = htbs.next(now) else { panic!("it waits") };
+    let Dispatch::Send(beside) = htbs.next(now) else {
+        panic!("it waits for what follows a write that nobody waits for")
+    };
+    assert!(sent.flow != flow || beside.flow != flow);
 }
 
 #[test]

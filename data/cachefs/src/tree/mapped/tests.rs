@@ -49,7 +49,7 @@ impl Fixture {
 
     fn write(&self, handle: u64) {
         let data = vec![1; BYTES as usize];
-        self.tree.write(handle, 0, &data, WriteOrigin { ends_privileges: false }).unwrap();
+        self.tree.write(handle, 0, &data, WriteOrigin { ends_privileges: false, is_mapped: false }).unwrap();
     }
 }
 

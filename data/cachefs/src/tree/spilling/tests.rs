@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
 
-const ORIGIN: WriteOrigin = WriteOrigin { ends_privileges: false };
+const ORIGIN: WriteOrigin = WriteOrigin { ends_privileges: false, is_mapped: false };
 const BYTES: usize = 64 << 10;
 
 /// A tree that spills, with what it and its spill area use of their quotas.
@@ -65,6 +65,43 @@ fn options() -> TreeOptions {
 
 fn content(number: usize) -> Vec<u8> {
     (0..BYTES).map(|at| (at * 7 + number * 31) as u8).collect()
+}
+
+#[test]
+fn a_file_that_the_kernel_knows_goes_only_with_a_descriptor_for_its_copy() {
+    const ALL: u64 = 10;
+    let descriptors = Arc::new(Descriptors::new(ALL, 1));
+    let fixture = Fixture::new(TreeOptions { descriptors, ..TreeOptions::default() });
+    (0..6).for_each(|number| fixture.make(number));
+    let known: Vec<_> =
+        (0..6).map(|number| fixture.tree.lookup(1, OsStr::new(&number.to_string())).unwrap().node).collect();
+    assert_eq!(fixture.tree.descriptors(), 6);
+    let spill = || fixture.tree.spill_some(0, &|| false).files;
+    assert_eq!((spill(), spill()), (4, 0), "the others stay in memory");
+    assert_eq!(fixture.tree.descriptors(), ALL);
+    known.into_iter().for_each(|node| fixture.tree.forget(node, 1));
+    assert_eq!(fixture.tree.descriptors(), 0);
+    assert_eq!(spill(), 2, "nobody knows them any more");
+    assert_eq!(fixture.tree.descriptors(), 0);
+    // Who is told of it again holds both.
+    fixture.tree.lookup(1, OsStr::new("0")).unwrap();
+    assert_eq!(fixture.tree.descriptors(), 2);
+}
+
+#[test]
+fn who_was_killed_between_the_copy_and_the_emptying_is_not_counted_twice() {
+    let fixture = Fixture::new(options());
+    fixture.make(0);
+    fixture.make(1);
+    let number = fixture.tree.lookup(1, OsStr::new("0")).unwrap().node;
+    let folders = Arc::clone(&fixture.folders);
+    drop(fixture);
+    fs::copy(folders[0].path().join("0"), folders[1].path().join(number.to_string())).unwrap();
+    let again = Fixture::on(folders, options());
+    let (memory, stable) = (again.tree.usage().bytes, again.stable.usage().bytes);
+    assert_eq!((memory, stable), (BYTES as u64, BYTES as u64), "one lies in memory and the other on the disk");
+    assert_eq!(again.tree.found().bytes, BYTES as u64);
+    assert_eq!((again.read(0), again.read(1)), (content(0), content(1)));
 }
 
 #[test]

@@ -117,6 +117,30 @@ fn a_service_that_is_refused_once_is_asked_for_again_and_works() {
     assert_eq!((lines(&count).len(), both.0.state), (2, BackgroundState::Running));
 }
 
+#[test]
+fn another_worker_is_begun_a_while_after_one_that_died_and_none_after_some_that_did_nothing() {
+    for gets_on in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let count = root.path().join("count");
+        let say = if gets_on { r#"echo "{\"done\":$(wc -l < $count)}" > "$2/progress""# } else { "true" };
+        let script = format!("count={}; echo x >> $count; {say}; echo 'out of memory' >&2; exit 1", count.display());
+        let (run, worker) = startable(root.path(), &script);
+        let program = worker.service_starter.unwrap();
+        let mut both = (run, WorkerProgram { program, service_starter: None, ..worker });
+        for second in 0..200 {
+            attempt(&mut both, second);
+            attempt(&mut both, second);
+            let is_last = !gets_on && second >= 1 + 4 + 16 + 64;
+            let state = if is_last { BackgroundState::Failed } else { BackgroundState::Waiting };
+            assert_eq!(both.0.state, state, "{second}: {}", both.0.message);
+            let why = "its worker ended without saying how (out of memory)";
+            let what = if is_last { ", 5 times without getting on" } else { "; another one is begun in a while" };
+            assert!(both.0.message.starts_with(&format!("{why}{what}")), "{}", both.0.message);
+        }
+        assert_eq!(lines(&count).len(), if gets_on { 200 } else { 1 + RETRIES as usize });
+    }
+}
+
 /// PID 1 was busy for longer than systemd-run waits, and does it then.
 #[test]
 fn a_worker_that_comes_after_its_start_was_given_up_works() {

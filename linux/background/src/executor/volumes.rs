@@ -1,0 +1,66 @@
+//! Volumes that lie on one disk.
+
+use super::tests::executor;
+use crate::disks_below::tests::{add_disk, disk, lies_on};
+use crate::run::Before;
+use crate::spec::Kind;
+use crate::told::Told;
+use crate::worker::Worker;
+use minerva_model::{BackgroundId, BackgroundOrder, BackgroundPace, DeviceId, Nanos};
+use std::fs;
+
+#[test]
+fn there_is_no_gap_on_a_volume_while_others_use_another_one_on_its_disk() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let sys = root.join("sys");
+    let [below, ours, another] = [disk(8, 0), disk(253, 0), disk(253, 1)];
+    for (name, number) in [("sda", below), ("dm-0", ours), ("dm-1", another)] {
+        add_disk(&sys, name, number, None);
+    }
+    [ours, another].into_iter().for_each(|volume| lies_on(&sys, volume, below));
+    let mut executor = executor(root, "minerva");
+    let spec = Worker::of(root, Kind::Delete, root).spec().clone();
+    let id = spec.id;
+    executor.add(Nanos::ZERO, spec, ours, Before::default());
+    let stat = root.join("cgroup/machine/io.stat");
+    fs::create_dir_all(stat.parent().unwrap()).unwrap();
+    let mut made = 0;
+    let mut has_gap = |from: u64, are_busy: bool| {
+        (from..from + 300).any(|look| {
+            made += u64::from(are_busy);
+            let line = |number: DeviceId| format!("{number} rbytes=0 wbytes=0 rios={made} wios=0 dbytes=0 dios=0\n");
+            fs::write(&stat, line(another) + &line(below)).unwrap();
+            executor.is_gap(Nanos::from_millis(10 * look), ours, id)
+        })
+    };
+    assert!(!has_gap(0, true), "a machine reads the other volume all the time");
+    assert!(has_gap(300, false));
+}
+
+#[test]
+fn of_two_volumes_on_one_disk_the_work_of_one_runs_at_a_time() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let sys = root.join("sys");
+    let (below, volumes) = (disk(8, 0), [disk(253, 0), disk(253, 1)]);
+    add_disk(&sys, "sda", below, None);
+    let mut executor = executor(root, "minerva");
+    for (index, volume) in volumes.into_iter().enumerate() {
+        add_disk(&sys, &format!("dm-{index}"), volume, None);
+        lies_on(&sys, volume, below);
+        let id = BackgroundId(index as u32);
+        let group = root.join(format!("cgroup/{id}"));
+        executor.tell(Nanos::ZERO, Told { id, device: volume, group, say: Box::new(|_| true) });
+        let (pace, reason) = (BackgroundPace::Gaps, String::new());
+        executor.order(&BackgroundOrder { id, pace, reason, processors: 0 });
+    }
+    let (mut together, mut had) = (0, [false; 2]);
+    for look in 0..1_500 {
+        executor.step(Nanos::from_millis(20 * look));
+        let runs = [0, 1].map(|id| executor.told[&BackgroundId(id)].is_working());
+        together += u32::from(runs == [true; 2]);
+        had = [0, 1].map(|index| had[index] || runs[index]);
+    }
+    assert_eq!((together, had), (0, [true; 2]), "in thirty seconds in which nobody else uses the disk");
+}
