@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_gone_and_keys_beside_no_transfer_are_no_malformed_lines() {
-        // As blk-cgroup.c of Linux 6.12 prints them, the second and third with blkcg_debug_stats.
+        // Made up, in the form of blk-cgroup.c and blk-iolatency.c; the second and third come with blkcg_debug_stats.
         let text = b"(unknown) rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n8:0  use_delay=1 delay_nsec=5000\n8:32  missed=0 total=0 depth=4294967295\n8:48  cost.usage=0\n8:16 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6\n";
         let parsed = parse_io_stat(text);
         assert_eq!(parsed.malformed.count, 0, "{:?}", parsed.malformed.first);
