@@ -73,28 +73,8 @@ pub(crate) fn can_have(facts: &DeviceFacts, elevator: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{ByUse, disk_wishes};
-    use minerva_model::{CgroupVersion, DeviceFacts, DeviceSettings, KnobFile};
-
-    fn facts(elevator: Option<&str>) -> DeviceFacts {
-        DeviceFacts {
-            cgroup: CgroupVersion::V2,
-            controller_enabled: true,
-            writeback_attributed: true,
-            elevator: elevator.map(str::to_owned),
-            elevators_available: vec!["none".to_owned(), "bfq".to_owned()],
-            bfq_low_latency: (elevator == Some("bfq")).then_some(false),
-            bfq_strict_guarantees: None,
-            iocost_available: true,
-            iocost_enabled: false,
-            iocost_model_guessed: false,
-            throttle_available: true,
-            multi_queue: true,
-            rotational: true,
-            stacked_on: Vec::new(),
-            size_bytes: 1 << 40,
-            back_end_forced: None,
-        }
-    }
+    use crate::suitability::tests::facts;
+    use minerva_model::{DeviceFacts, DeviceSettings, KnobFile};
 
     #[test]
     fn strict_guarantees_are_set_where_the_file_asks_for_them_under_bfq_and_nowhere_else() {

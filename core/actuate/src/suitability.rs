@@ -291,4 +291,4 @@ fn attribution(facts: &DeviceFacts) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,7 +1,8 @@
 use super::{not_calibrated, suitability};
 use minerva_model::{BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, FindingKind};
 
-fn facts(elevator: Option<&str>) -> DeviceFacts {
+/// A rotating disk on cgroup v2 that has bfq and iocost to choose from.
+pub(crate) fn facts(elevator: Option<&str>) -> DeviceFacts {
     DeviceFacts {
         cgroup: CgroupVersion::V2,
         controller_enabled: true,
