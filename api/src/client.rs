@@ -21,7 +21,7 @@ pub const SOCKET_DEFAULT: &str = "/run/minerva/minervad.sock";
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Nobody listens.
-    #[error("no daemon at {socket}: is minervad running?", socket = socket.display())]
+    #[error("no daemon at {socket}: is minervad running? (systemctl start minervad)", socket = socket.display())]
     Absent {
         /// The socket asked for.
         socket: PathBuf,
@@ -93,6 +93,9 @@ mod tests {
     async fn a_socket_without_a_daemon_is_told_apart() {
         let error = connect(Path::new("/run/minerva-test-nobody/operator.sock")).await.expect_err("nobody listens");
         assert!(matches!(error, ConnectError::Absent { .. }));
-        assert_eq!(error.to_string(), "no daemon at /run/minerva-test-nobody/operator.sock: is minervad running?");
+        assert_eq!(
+            error.to_string(),
+            "no daemon at /run/minerva-test-nobody/operator.sock: is minervad running? (systemctl start minervad)"
+        );
     }
 }

@@ -75,6 +75,15 @@ impl Reader {
                 "the two averages would swap their meaning; change one of the two",
             ));
         }
+        let (most, slice) = (self.config.engine.coordination.precedence_max, self.config.engine.observe.slice);
+        if most < slice {
+            let (most, slice) = (duration_text(most), duration_text(slice));
+            checks.push((
+                ["coordination.precedence_max", "observe.slice"],
+                format!("`precedence_max` is {most}, shorter than `slice`, which is {slice}"),
+                "no operation would ever go before others; raise `precedence_max` to a slice at least, or lower `slice`",
+            ));
+        }
         for (key, title, help) in contradictions(&self.config.participation) {
             checks.push(([key, key], title, help));
         }

@@ -21,6 +21,7 @@ mod key;
 mod keys;
 mod layered;
 mod listener_keys;
+mod missing;
 mod part_keys;
 mod participation;
 mod problem;
@@ -34,8 +35,10 @@ pub use blk::{
 };
 pub use fs::{
     FsConfig, FsServerSettings, FsTenantSettings, MACHINE_IDS, MigrationSettings, PoolUnit, SecondAccount,
-    StablePoolSettings, TemporaryPoolSettings, fs_default_file, load_fs, machine_attach_lines, parse_fs,
+    StablePoolSettings, TemporaryPoolSettings, fs_default_file, load_fs, machine_attach_lines, machine_mistakes,
+    parse_fs,
 };
+pub use missing::how_to_start;
 pub use participation::{Identity, KnownBy, PORT_DEFAULT, ParticipationSettings, TenantLimits};
 pub use problem::{ConfigError, ConfigErrors, Problem};
 pub use settings::{Config, DaemonSettings, LogFormat, LogLevel, LogSettings, Metrics, NamedSettings};

@@ -98,6 +98,14 @@ pub enum ConfigError {
         /// Why.
         source: std::io::Error,
     },
+    /// The file of a server is not there.
+    #[error("there is no {}: write it; {example} has every key with its default, and so has the folder config of the sources", path.display())]
+    Missing {
+        /// Which.
+        path: PathBuf,
+        /// Where its package has one.
+        example: String,
+    },
     /// A file is not what it should be before its contents are looked at.
     #[error("{}: {detail}", path.display())]
     NotConfig {

@@ -508,6 +508,26 @@ fn shares_that_contradict_each_other() {
 }
 
 #[test]
+fn precedence_that_is_over_before_a_slice_is() {
+    shows(
+        "[observe]\nslice = \"20s\"\n[coordination]\nprecedence_max = \"10s\"\n",
+        expect![[r#"
+        error: `precedence_max` is 10s, shorter than `slice`, which is 20s
+         --> minerva.toml:4:18
+          |
+        4 | precedence_max = "10s"
+          |                  ^^^^^ set here
+          |
+          = help: no operation would ever go before others; raise `precedence_max` to a slice at least, or lower `slice`
+
+        1 error in the configuration; nothing was changed"#]],
+    );
+    let (slice, name) = ("[observe]\nslice = \"1m\"\n", Path::new("minerva.toml"));
+    assert!(parse(slice, name).is_ok(), "as long as the default");
+    assert!(parse(&format!("{slice}[coordination]\nprecedence_max = \"1m\"\n"), name).is_ok());
+}
+
+#[test]
 fn text_that_is_not_toml() {
     shows(
         "[fennel\ngroups = \n",

@@ -603,7 +603,7 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --kind)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "delete command btrfs-scrub btrfs-balance btrfs-defragment btrfs-snapshot-delete md-check md-resync fstrim" -- "${cur}"))
                     return 0
                     ;;
                 --path)
@@ -3198,7 +3198,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__priority)
-            opts="-h --for --until-pid --schedule --no-schedule --time-zone --json --socket --config --help"
+            opts="-h --for --until-pid --schedule --no-schedule --time-zone --json --socket --config --help normal low lowest idle"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3373,7 +3373,7 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --priority)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "normal low lowest idle" -- "${cur}"))
                     return 0
                     ;;
                 --job)
@@ -3397,7 +3397,7 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --access)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "sequential-read sequential-write random-read random-write" -- "${cur}"))
                     return 0
                     ;;
                 --device)
@@ -3495,7 +3495,7 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --access)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "sequential-read sequential-write random-read random-write" -- "${cur}"))
                     return 0
                     ;;
                 --device)

@@ -318,13 +318,19 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l name -d 'The tenant\'s name [default: the command\'s name and process id]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l weight -d 'The factor on its share, in percent; 200 is twice a neutral tenant\'s' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l priority -d 'The level while it runs: low, lowest or idle' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l priority -d 'The level while it runs: low, lowest or idle' -r -f -a "normal\t''
+low\t''
+lowest\t''
+idle\t''"
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l job -d 'Run it as a batch job with this name: the shortest job on a disk goes first, and runs with the same name are assumed to be alike' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l bytes -d 'How much the job will read and write in total [default: as much as earlier runs with its name]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l when -d 'How much it will transfer; it starts when the disk has room for it' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l deadline -d 'When it should be finished, from now' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l begin-by -d 'When it must have started, from now' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r -f -a "sequential-read\t''
+sequential-write\t''
+random-read\t''
+random-write\t''"
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that holds --path, or if there is none, the one that the tenant uses most]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l path -d 'What it will read or write, or something beside it; this shows on which disk [default: the working directory]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l tag -d 'In a guest whose disk minerva-blk serves: the priority of its requests, 1 to 254, higher is more urgent; no server is needed' -r
@@ -367,7 +373,15 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "remove" -d 'End it and forget it; what it did stays done'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l name -d 'What it is called' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l kind -d 'delete, command, btrfs-scrub, btrfs-balance, btrfs-defragment, btrfs-snapshot-delete, md-check, md-resync or fstrim [default: command]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l kind -d 'delete, command, btrfs-scrub, btrfs-balance, btrfs-defragment, btrfs-snapshot-delete, md-check, md-resync or fstrim [default: command]' -r -f -a "delete\t''
+command\t''
+btrfs-scrub\t''
+btrfs-balance\t''
+btrfs-defragment\t''
+btrfs-snapshot-delete\t''
+md-check\t''
+md-resync\t''
+fstrim\t''"
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l path -d 'Where' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l sla -d 'It is to be done within this time, such as 7d [default: 30 days]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l priority -d 'The greater goes first on its disk, unless a deadline is near' -r
@@ -467,7 +481,10 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -s h -l h
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l bytes -d 'How much it will transfer: 500M (powers of 1000), 500MiB (of 1024), or bytes' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l deadline -d 'When it should be finished, from now' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l begin-by -d 'When it must have started, from now' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r -f -a "sequential-read\t''
+sequential-write\t''
+random-read\t''
+random-write\t''"
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that holds --path, or if there is none, the one that the tenant uses most]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l path -d 'What it will read or write, or something beside it; this shows on which disk [default: the working directory]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l pool -d 'Of an operation that writes: it may be told to write to this pool of the cache, temporary or stable' -r

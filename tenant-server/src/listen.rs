@@ -115,6 +115,14 @@ fn for_containers(socket: &Path) -> Option<PathBuf> {
     told.ok()
 }
 
+/// Whether the certificates that the settings name can be used; opens nothing else.
+pub fn check(settings: &ParticipationSettings) -> Result<(), ListenError> {
+    if settings.listen.is_some() {
+        Tls::load(settings)?;
+    }
+    Ok(())
+}
+
 /// The TCP listener. Without a certificate the settings allow loopback addresses only.
 fn network(settings: &ParticipationSettings) -> Result<Option<(TcpListener, Option<Tls>)>, ListenError> {
     let Some(address) = settings.listen else { return Ok(None) };

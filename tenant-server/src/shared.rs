@@ -22,7 +22,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 /// Requests that may wait for their answer at once, and reports that may wait to be taken. The loop's queue is longer, so that operators still find a place in it.
 const REQUESTS_WAITING_MAX: usize = 512;
-/// One account's are at most one part in so many: where the store is slow, the requests of a few who change things would take all slots.
+/// One maker's ([`ListedTenant::maker`]) are at most one part in so many: where the store is slow, the requests of a few who change things would
+/// take all slots.
 const MAKER_PART: usize = 8;
 /// A cgroup is seen within two slices; where slices are long nobody is kept waiting for so long.
 const LISTED_WAIT_MAX: Nanos = Nanos::from_secs(5);

@@ -102,14 +102,14 @@ impl Tls {
     }
 
     /// Shakes hands once the other end says something and `may_begin`, and finds who that is: by its certificate; by its tokens if it
-    /// shows none. Whoever says nothing costs nothing.
+    /// shows none. Whoever says nothing, or goes without a word, costs nothing.
     pub(crate) async fn accept(
         &self,
         stream: TcpStream,
         may_begin: impl FnOnce() -> bool,
     ) -> std::io::Result<Option<(TlsStream<TcpStream>, Peer)>> {
-        stream.peek(&mut [0]).await?;
-        if !may_begin() {
+        let has_gone = stream.peek(&mut [0]).await? == 0;
+        if has_gone || !may_begin() {
             return Ok(None);
         }
         let loaded = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,10 +1,11 @@
 //! The main job, from nothing: installs what is missing, builds, runs.
 
-use crate::shell::{cargo, must, root, succeeds};
+use crate::packages::is_root;
+use crate::shell::{cargo, must, succeeds, target};
 use crate::{machine, packages};
 use anyhow::{Context, Result};
 use signal_hook::consts::SIGINT;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,12 +39,22 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         _ => PROGRAMS,
     };
     build(programs, "demo")?;
-    let binaries = folder("demo");
-    let mut demo = Command::new(binaries.join("minerva-lab"));
+    let binaries = target()?.join("demo");
+    let mut demo = lab(&binaries.join("minerva-lab"), is_help || is_root());
     // Given so that the one of this build is meant, and not one in PATH.
     demo.arg("demo").args(&options.arguments).arg("--binaries").arg(&binaries);
     wait_through_interrupts()?;
     succeeds(&mut demo)
+}
+
+/// The laboratory alone needs root. What cargo fetches and builds stays the user's, who could not remove it otherwise.
+fn lab(program: &Path, is_allowed: bool) -> Command {
+    if is_allowed {
+        return Command::new(program);
+    }
+    let mut sudo = Command::new("sudo");
+    sudo.arg(program);
+    sudo
 }
 
 /// From now on Ctrl-C does not end this program. The terminal sends it also to what this program runs, which then removes what it set
@@ -66,11 +77,20 @@ fn build(programs: &[&str], profile: &str) -> Result<()> {
 }
 
 /// Where cargo puts release programs.
-pub(crate) fn release_folder() -> PathBuf {
-    folder("release")
+pub(crate) fn release_folder() -> Result<PathBuf> {
+    Ok(target()?.join("release"))
 }
 
-/// Where cargo puts programs of a profile.
-fn folder(profile: &str) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into).join(profile)
+#[cfg(test)]
+mod tests {
+    use super::lab;
+    use crate::shell::display;
+    use std::path::Path;
+
+    #[test]
+    fn only_the_laboratory_is_run_by_sudo_and_only_where_it_must_be() {
+        let program = Path::new("/target/demo/minerva-lab");
+        assert_eq!(display(&lab(program, false)), "sudo /target/demo/minerva-lab");
+        assert_eq!(display(&lab(program, true)), "minerva-lab");
+    }
 }

@@ -200,8 +200,8 @@ fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
     }
     let mut command = match source {
         Source::Lab => {
-            let mut command = Command::new(release_folder().join("minerva-lab"));
-            command.args(["figure", id, "--json"]).arg("--binaries").arg(release_folder());
+            let mut command = Command::new(release_folder()?.join("minerva-lab"));
+            command.args(["figure", id, "--json"]).arg("--binaries").arg(release_folder()?);
             command
         }
         Source::Conformance => {
@@ -211,7 +211,7 @@ fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
             command
         }
         Source::Sim => {
-            let mut command = Command::new(release_folder().join("minerva-sim"));
+            let mut command = Command::new(release_folder()?.join("minerva-sim"));
             command.args(["figure", id, "--json"]).arg("--disks").arg(root().join("../shared/data/disks"));
             command
         }

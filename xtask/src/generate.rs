@@ -1,6 +1,6 @@
 //! Man pages and completions, from the programs' own definitions. They are committed, and a difference fails the tests.
 
-use crate::shell::{cargo, must, root};
+use crate::shell::{cargo, must, root, target};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -61,12 +61,13 @@ fn programs() -> Result<Vec<String>> {
 
 /// Every document by its path in the repository.
 fn documents() -> Result<BTreeMap<PathBuf, String>> {
-    let scratch = root().join("target/generated");
+    let target = target()?;
+    let scratch = target.join("generated");
     if scratch.exists() {
         std::fs::remove_dir_all(&scratch).with_context(|| format!("empty {}", scratch.display()))?;
     }
     for program in programs()? {
-        must(Command::new(root().join("target/debug").join(program)).arg("generate").arg(&scratch))?;
+        must(Command::new(target.join("debug").join(program)).arg("generate").arg(&scratch))?;
     }
     let mut documents = BTreeMap::new();
     for entry in std::fs::read_dir(&scratch).with_context(|| format!("list {}", scratch.display()))? {

@@ -4,7 +4,7 @@
 //! one runs those that need only a processor, and gives way to the first, which helps it at the end. A third one has what only
 //! compiles, such as clippy; it gets the processors when nothing else wants them.
 
-use crate::shell::{is_installed, root};
+use crate::shell::{is_installed, target};
 use crate::skips::Skips;
 use crate::test_programs::TestProgram;
 use anyhow::{Result, anyhow};
@@ -143,7 +143,7 @@ impl<'a> Lane<'a> {
         let begun = Instant::now();
         let mut command = if gives_way { program.nice_command() } else { program.command() };
         command.args(tests).args((!tests.is_empty()).then_some("--exact"));
-        command.env("PATH", self.path).env(BUILT, root().join("target/debug/xtask"));
+        command.env("PATH", self.path).env(BUILT, target()?.join("debug/xtask"));
         let (passed, said) = self.skips.test(&mut command)?;
         // A name that no test has would pass.
         let passed = passed && (tests.is_empty() || said.contains(&format!("running {} test", tests.len())));

@@ -2,7 +2,7 @@
 //! closely; this must not need it.
 
 use crate::packages::is_root;
-use crate::shell::program;
+use crate::shell::{is_installed, program};
 use anyhow::{Result, bail};
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use std::path::Path;
 pub(crate) fn check_for_demo() -> Result<()> {
     let needs = [
         (
-            is_root(),
-            "root: run it with `sudo env \"PATH=$PATH\" \"HOME=$HOME\" cargo xtask demo`, so that cargo finds its toolchain",
+            is_root() || is_installed("sudo"),
+            "root: install sudo, by which it then runs the laboratory, or run it as root",
         ),
         (
             Path::new("/dev/fuse").exists(),
@@ -42,7 +42,10 @@ fn has_bfq() -> bool {
     let disks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let mut offers = disks.map(|disk| fs::read_to_string(disk.path().join("queue/scheduler")).unwrap_or_default());
     offers.any(|text| text.contains("bfq"))
-        || program("modprobe").args(["--dry-run", "--quiet", "bfq"]).status().is_ok_and(|status| status.success())
+        // The second for users who are not root, whose PATH may not have it.
+        || ["modprobe", "/sbin/modprobe"].iter().any(|modprobe| {
+            program(modprobe).args(["--dry-run", "--quiet", "bfq"]).status().is_ok_and(|status| status.success())
+        })
 }
 
 fn has_disk_controller(mounts: &str) -> bool {

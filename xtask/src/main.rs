@@ -16,6 +16,7 @@ mod lanes;
 mod lint;
 mod machine;
 mod package;
+mod package_version;
 mod packages;
 mod proof;
 mod python;

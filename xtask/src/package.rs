@@ -1,9 +1,10 @@
 //! Debian packages, by `dpkg-deb` itself: several packages come out of one workspace, their scripts are the same few lines of
 //! `init-system-helpers` that debhelper writes, and nothing has to be compiled first to make them (docs/adr).
 
+use crate::package_version::{last_commit, remove_others, version};
 use crate::packages;
-use crate::shell::{cargo, display, must, program, root};
-use anyhow::{Context, Result, bail};
+use crate::shell::{captured, cargo, must, program, root, target};
+use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::process::Command;
 /// What to make.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Into this folder
+    /// Into this folder, which then has of each package this one alone
     #[arg(long, value_name = "FOLDER", default_value = "target/debian")]
     output: PathBuf,
     /// The profile of the programs: `release`, or `dev`, which is built sooner
@@ -21,7 +22,7 @@ pub(crate) struct Options {
     /// Pack the programs as they are: something else has built them
     #[arg(long)]
     built: bool,
-    /// Debian's revision: higher replaces lower
+    /// Debian's revision, for another build of the same commit: higher replaces lower
     #[arg(long, default_value_t = 1)]
     revision: u32,
     /// Only these packages; may be given several times
@@ -120,7 +121,7 @@ const PACKAGES: &[Package] = &[
         ],
         section: "admin",
         depends: &[],
-        suggests: "minerva-ctl, minervad",
+        suggests: "minerva-ctl, minervad, virtiofsd",
         files: &[
             ("packaging/minerva-fs.service", UNITS),
             ("packaging/minerva-virtiofs@.service", UNITS),
@@ -147,12 +148,13 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let output = root().join(&options.output);
     fs::create_dir_all(&output).with_context(|| format!("make {}", output.display()))?;
     let folder = if options.profile == "dev" { "debug" } else { &options.profile };
-    let programs = root().join("target").join(folder);
-    let version = format!("{}-{}", env!("CARGO_PKG_VERSION"), options.revision);
+    let programs = target()?.join(folder);
+    let version = version(&root(), options.revision)?;
     for package in wanted {
         // Packages of a build for development are for guests with emulated processors, which are slow to unpack.
         let compression = if options.profile == "dev" { ["-Znone", "-z0"] } else { ["-Zxz", "-z6"] };
         let path = pack(package, &version, &programs, &output, compression)?;
+        remove_others(&output, package.name, &path)?;
         println!("{}", path.display());
     }
     Ok(true)
@@ -162,7 +164,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 fn pack(package: &Package, version: &str, programs: &Path, output: &Path, compression: [&str; 2]) -> Result<PathBuf> {
     let name = package.name;
     // A folder of its own: two tests may pack at once.
-    let scratch = tempfile::tempdir_in(root().join("target")).context("make a directory for a package")?;
+    let scratch = tempfile::tempdir_in(target()?).context("make a directory for a package")?;
     let scratch = scratch.path();
     let tree = scratch.join("tree");
     let installed = tree.join("usr/bin").join(name);
@@ -187,7 +189,7 @@ fn pack(package: &Package, version: &str, programs: &Path, output: &Path, compre
     let mut archive = program("dpkg-deb");
     // The same sources give the same bytes: no time but that of the last commit goes in, and no user's name.
     archive.arg("--root-owner-group").args(compression).arg("--build").arg(&tree).arg(&path);
-    archive.env("SOURCE_DATE_EPOCH", last_commit()?);
+    archive.env("SOURCE_DATE_EPOCH", last_commit(&root())?);
     captured(&mut archive)?;
     Ok(path)
 }
@@ -240,20 +242,6 @@ fn libraries(scratch: &Path, installed: &Path) -> Result<String> {
 
 fn architecture() -> Result<String> {
     captured(program("dpkg").arg("--print-architecture"))
-}
-
-fn last_commit() -> Result<String> {
-    captured(program("git").args(["log", "-1", "--format=%ct"]))
-}
-
-/// What a program prints, without the last line's end.
-fn captured(command: &mut Command) -> Result<String> {
-    let line = display(command);
-    let output = command.output().with_context(|| format!("start `{line}`"))?;
-    if !output.status.success() {
-        bail!("`{line}` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
 
 fn put(from: &Path, to: &Path, mode: u32) -> Result<()> {

@@ -1,8 +1,9 @@
 //! The packages for other languages, `sdk/python` and `sdk/c`: what in them is generated, their tests, and where libminerva is
 //! installed.
 
+use crate::packages::is_root;
 use crate::python;
-use crate::shell::{cargo, display, must, root, succeeds};
+use crate::shell::{cargo, display, must, root, succeeds, target};
 use crate::skips::Skips;
 use crate::test_programs::TestProgram;
 use anyhow::{Context, Result, bail};
@@ -19,6 +20,9 @@ const REQUIREMENTS: &str = "sdk/python/development.txt";
 /// What is generated of it, below `src`.
 const STUBS: &str = "minerva/v1";
 
+/// Where loaders look for libraries, once `ldconfig` has.
+const PREFIX: &str = "/usr/local";
+
 /// What to do with them.
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
@@ -29,7 +33,7 @@ pub(crate) enum Action {
     /// Build libminerva and install it with its header and pkg-config file.
     Install {
         /// Where to.
-        #[arg(long, default_value = "/usr/local")]
+        #[arg(long, default_value = PREFIX)]
         prefix: PathBuf,
     },
 }
@@ -198,7 +202,7 @@ fn install(prefix: &Path, how: Build) -> Result<()> {
     let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().context("run cargo metadata")?;
     let package = metadata.packages.iter().find(|package| package.name.as_str() == "minerva-c");
     let version = package.with_context(|| format!("no minerva-c in `{}`", display(&build)))?.version.to_string();
-    let built = metadata.target_directory.as_std_path().join(if is_release { "release" } else { "debug" });
+    let built = target()?.join(if is_release { "release" } else { "debug" });
     let source = root().join("sdk/c");
     // A pkg-config file names whole paths.
     let prefix = std::path::absolute(prefix).context("find the prefix")?;
@@ -226,6 +230,10 @@ fn install(prefix: &Path, how: Build) -> Result<()> {
     let path = libraries.join("pkgconfig/minerva.pc");
     fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
     eprintln!("sdk: libminerva {version} is in {}", prefix.display());
+    // Programs are linked against it without that, and do not start.
+    if prefix == Path::new(PREFIX) && is_root() {
+        must(&mut Command::new("ldconfig"))?;
+    }
     Ok(())
 }
 

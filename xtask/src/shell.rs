@@ -1,13 +1,31 @@
 //! Starting other programs, from the root of the repository.
 
 use anyhow::{Context, Result, bail};
+use cargo_metadata::MetadataCommand;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// Where cargo puts what it builds: `CARGO_TARGET_DIR` and cargo's own settings may name another folder than `target`.
+pub(crate) fn target() -> Result<PathBuf> {
+    // It does not change while this runs, and is asked for with each program of tests.
+    static TARGET: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(folder) = TARGET.get() {
+        return Ok(folder.clone());
+    }
+    let folder = asked_for_target(&mut MetadataCommand::new())?;
+    Ok(TARGET.get_or_init(|| folder).clone())
+}
+
+fn asked_for_target(cargo: &mut MetadataCommand) -> Result<PathBuf> {
+    let metadata = cargo.current_dir(root()).no_deps().exec().context("run cargo metadata")?;
+    Ok(metadata.target_directory.into_std_path_buf())
 }
 
 /// The cargo that runs this task, so that a toolchain override holds for everything it starts.
@@ -49,7 +67,35 @@ pub(crate) fn display(command: &Command) -> String {
     words.join(" ")
 }
 
+/// What a program prints, without the last line's end; an error, with what it said, if it failed.
+pub(crate) fn captured(command: &mut Command) -> Result<String> {
+    let line = display(command);
+    let output = command.output().with_context(|| format!("start `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+}
+
 /// Whether a program of this name is on the path.
 pub(crate) fn is_installed(name: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{asked_for_target, root};
+    use cargo_metadata::MetadataCommand;
+    use std::path::Path;
+
+    #[test]
+    fn programs_are_looked_for_where_cargo_was_told_to_build_them() {
+        let target = |folder: &str| {
+            let mut cargo = MetadataCommand::new();
+            asked_for_target(cargo.env("CARGO_TARGET_DIR", folder)).expect("a folder")
+        };
+        assert_eq!(target("/elsewhere"), Path::new("/elsewhere"));
+        // As cargo itself takes it, which is started at the root.
+        assert_eq!(target("elsewhere"), root().join("elsewhere"));
+    }
 }

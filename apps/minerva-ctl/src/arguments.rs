@@ -4,6 +4,7 @@ use crate::background::arguments::BackgroundCommand;
 use crate::cache::CacheCommand;
 use crate::disk::DiskCommand;
 use crate::quantity::{boost_amount, credits, duration, job_name, reading_time, schedule_entry, size};
+use crate::words::words;
 use minerva_client::cache::Pool;
 use minerva_client::{Access, BoostAmount, Level, Operation, v1};
 use minerva_model::MicroCredits;
@@ -176,7 +177,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         weight: Option<u32>,
         /// The level while it runs: low, lowest or idle
-        #[arg(long, value_name = "LEVEL")]
+        #[arg(long, value_name = "LEVEL", value_parser = words::<Level>(Level::ALL.map(Level::as_str)), hide_possible_values = true)]
         priority: Option<Level>,
         /// Run it as a batch job with this name: the shortest job on a disk goes first, and runs with the same name are assumed to be alike
         #[arg(long, value_name = "NAME", value_parser = job_name)]
@@ -254,7 +255,7 @@ pub(crate) enum Command {
     /// one or the schedule sets one.
     Priority {
         /// normal, low (a part of what it would have), lowest (a small part) or idle (only when nobody else uses the disk)
-        #[arg(required_unless_present_any = ["schedule", "no_schedule"])]
+        #[arg(required_unless_present_any = ["schedule", "no_schedule"], value_parser = words::<Level>(Level::ALL.map(Level::as_str)), hide_possible_values = true)]
         level: Option<Level>,
         /// For how long [default: until another level is set]
         #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "level")]
@@ -352,7 +353,7 @@ pub(crate) struct Bounds {
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "deadline", requires = "size")]
     begin_by: Option<Duration>,
     /// What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]
-    #[arg(long, value_name = "KIND", requires = "size")]
+    #[arg(long, value_name = "KIND", requires = "size", value_parser = words::<Access>(Access::ALL.map(Access::as_str)), hide_possible_values = true)]
     access: Option<Access>,
     /// On which disk, as MAJ:MIN of the host [default: the disk that holds --path, or if there is none, the one that the tenant uses most]
     #[arg(long, value_name = "MAJ:MIN", requires = "size")]
@@ -537,6 +538,33 @@ mod tests {
             let is_end = |rest: &str| !rest.starts_with(|next: char| next == '_' || next.is_alphanumeric());
             assert!(help.split(&variable).skip(1).any(is_end), "{variable} is not in {help}");
         }
+    }
+
+    #[test]
+    fn a_wrong_word_is_refused_in_a_sentence_and_shells_are_told_the_right_ones() {
+        let said = |line: &str| match Arguments::try_parse_from(line.split(' ')) {
+            Ok(read) => panic!("{read:?}"),
+            Err(error) => error.to_string(),
+        };
+        let level = said("minerva-ctl run --priority lazy -- true");
+        assert!(level.contains("there is no 'lazy'; there are normal, low, lowest, idle"), "{level}");
+        // What kinds there are the daemon knows, which may be another version.
+        assert!(
+            Arguments::try_parse_from(["minerva-ctl", "background", "add", "--name=a", "--path=/", "--kind=new"])
+                .is_ok()
+        );
+        let mut tool = Arguments::command();
+        tool.build();
+        let told = |path: [&str; 2], argument: &str| -> Vec<String> {
+            let below =
+                |command: &clap::Command, name: &str| command.find_subcommand(name).cloned().expect("a command");
+            let command = path.iter().filter(|name| !name.is_empty()).fold(tool.clone(), |at, name| below(&at, name));
+            let found = command.get_arguments().find(|one| one.get_id() == argument).expect("an argument").clone();
+            found.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect()
+        };
+        assert_eq!(told(["run", ""], "priority"), ["normal", "low", "lowest", "idle"]);
+        assert_eq!(told(["priority", ""], "level"), ["normal", "low", "lowest", "idle"]);
+        assert!(told(["background", "add"], "kind").contains(&"btrfs-scrub".to_owned()));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod adjust;
 mod arguments;
+mod asked;
 mod audit;
 mod background;
 mod cache;
@@ -44,6 +45,7 @@ mod tag;
 mod tenant;
 mod top;
 mod when;
+mod words;
 
 use anyhow::bail;
 use arguments::{Arguments, Command, ForecastCommand};
@@ -85,6 +87,9 @@ fn failed(why: &str, json: bool) -> ExitCode {
 
 fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
     let Arguments { json, socket, config, command } = arguments;
+    if let Some(why) = socket.as_ref().and_then(|_| asked::why_no_socket(&command)) {
+        bail!(why);
+    }
     let file = OperatorFile::new(config);
     let with_daemon =
         |work: Box<dyn FnOnce(Operator) -> Work>| daemon::with(&Socket::find(socket.clone(), &file)?, work);
@@ -126,9 +131,6 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
             let proof = doctor::Proof::asked_for(probe, compare, change_elevator, rounds);
             doctor::run(&doctor::Request { file, proof, device, mount, duration: seconds, json })
         }
-        Command::Disk { .. } if socket.is_some() => bail!(
-            "`--socket` names the daemon's, which `disk` does not ask: `--server` names the server, and `disk add --disk-socket` says where QEMU connects"
-        ),
         Command::Disk { server, command } => disk::run(&file, &server, command, json),
         Command::Cache { server, command } => {
             cache::run(&server.unwrap_or_else(minerva_api::cache::socket), command, json)

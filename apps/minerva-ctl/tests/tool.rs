@@ -75,6 +75,45 @@ fn without_a_daemon_it_says_so() {
 }
 
 #[test]
+fn a_socket_is_refused_by_each_command_that_does_not_ask_the_daemon() {
+    let directory = place("minerva");
+    let refuses = |line: &str, word: &str| {
+        let words: Vec<&str> = ["--socket", "elsewhere"].into_iter().chain(line.split(' ')).collect();
+        let refused = tool(directory.path(), &words);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{line}: {said}");
+        assert!(said.starts_with("minerva-ctl: `--socket` names") && said.contains(word), "{line}: {said}");
+    };
+    for of_tenants in [
+        "priority idle",
+        "credits",
+        "boost 30s",
+        "when --bytes 1 --no-wait",
+        "whoami",
+        "run --priority low -- true",
+        "run --name test --priority low -- true",
+        "run --when 1 -- true",
+        "run --job test -- true",
+    ] {
+        refuses(of_tenants, "MINERVA_ADDRESS");
+    }
+    let of_nobody =
+        ["doctor", "restore", "replay tape", "config default", "forecast evaluate tape", "run --tag 7 -- true"];
+    of_nobody.iter().for_each(|line| refuses(line, "does not ask the daemon"));
+    for of_others in ["cache status", "disk list"] {
+        refuses(of_others, "--server");
+    }
+    for of_daemon in ["status", "explain a", "credits give a 1", "audit", "background list", "reload"] {
+        let words: Vec<&str> = ["--socket", "elsewhere"].into_iter().chain(of_daemon.split(' ')).collect();
+        let said = text(&tool(directory.path(), &words).stderr);
+        assert!(said.contains("is minervad running?"), "{of_daemon}: {said}");
+    }
+    // Without a daemon a command runs where it is.
+    let run = tool(directory.path(), &["--socket", "elsewhere", "run", "--name", "test", "--", "true"]);
+    assert!(!text(&run.stderr).contains("`--socket` names"), "{}", text(&run.stderr));
+}
+
+#[test]
 fn a_replay_finds_the_first_difference() {
     let directory = place("minerva");
     let record = |name: &str, events: u64, extra: bool| {

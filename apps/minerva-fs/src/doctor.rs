@@ -103,9 +103,7 @@ fn try_passthrough(pool: &Path) -> anyhow::Result<bool> {
     fs::create_dir_all(pool)?;
     remove_interrupted(pool);
     let place = pool.join(format!("{OWN}{}", std::process::id()));
-    fs::create_dir_all(&place)?;
-    let used = fs::File::open(&place)?;
-    flock(&used, FlockOperation::NonBlockingLockExclusive)?;
+    let _used = make_own(pool, &place)?;
     let (below, at) = (place.join("below"), place.join("at"));
     fs::create_dir_all(&below)?;
     fs::create_dir_all(&at)?;
@@ -126,8 +124,26 @@ fn try_passthrough(pool: &Path) -> anyhow::Result<bool> {
     tried
 }
 
+/// Makes a directory to try in. Others take it for left over only once this is dropped.
+fn make_own(pool: &Path, place: &Path) -> anyhow::Result<fs::File> {
+    let _whole = lock_whole(pool)?;
+    fs::create_dir_all(place)?;
+    let used = fs::File::open(place)?;
+    flock(&used, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(used)
+}
+
+/// Of several who make such directories or remove those left over, one at a time.
+fn lock_whole(pool: &Path) -> std::io::Result<fs::File> {
+    let whole = fs::File::open(pool)?;
+    flock(&whole, FlockOperation::LockExclusive)?;
+    Ok(whole)
+}
+
 /// Removes what doctors left in a pool that were ended in the middle, mounts among it. One that is at work has its directory locked.
 pub(crate) fn remove_interrupted(pool: &Path) {
+    // Where the pool cannot be opened nothing is found in it either.
+    let Ok(_whole) = lock_whole(pool) else { return };
     for entry in fs::read_dir(pool).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(OWN) {
             continue;
@@ -226,4 +242,34 @@ fn second_accounts(tenant: &TenantStatus) -> Vec<Finding> {
 
 fn bytes_in(folder: &Path) -> u64 {
     fs::File::open(folder).ok().and_then(|folder| take_census(&folder).ok()).map_or(0, |census| census.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OWN, lock_whole, make_own, remove_interrupted};
+    use std::time::Duration;
+    use std::{fs, thread};
+
+    #[test]
+    fn what_a_doctor_makes_is_left_over_only_once_it_has_ended() {
+        let pool = tempfile::tempdir().unwrap();
+        let [made, left] = ["1", "2"].map(|process| pool.path().join(format!("{OWN}{process}")));
+        fs::create_dir(&left).unwrap();
+        let whole = lock_whole(pool.path()).unwrap();
+        thread::scope(|scope| {
+            let making = scope.spawn(|| make_own(pool.path(), &made));
+            let removing = scope.spawn(|| remove_interrupted(pool.path()));
+            // Far more than either takes.
+            thread::sleep(Duration::from_millis(200));
+            assert_eq!((made.exists(), left.exists()), (false, true), "one at a time");
+            drop(whole);
+            let used = making.join().unwrap().unwrap();
+            removing.join().unwrap();
+            remove_interrupted(pool.path());
+            assert_eq!((made.exists(), left.exists()), (true, false));
+            drop(used);
+        });
+        remove_interrupted(pool.path());
+        assert!(!made.exists());
+    }
 }

@@ -9,7 +9,7 @@ use nix::unistd::{Gid, Group};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::fs::{self, File, Permissions};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -38,9 +38,13 @@ pub(crate) fn run(path: &Path, named: &str, program: Option<PathBuf>) -> anyhow:
             trees.display()
         );
     }
+    let ids = served_ids(&trees, tenant)?;
+    if ids != settings.ids {
+        eprintln!("minerva-fs: {tenant} has the numbers from {ids} on until minerva-fs is started again");
+    }
     let program = find_program(program)?;
     let listener = listen(&config, tenant)?;
-    let namespace = namespace_of(settings.ids)?;
+    let namespace = namespace_of(ids)?;
     for descriptor in [listener.as_fd(), namespace.as_fd()] {
         fcntl_setfd(descriptor, FdFlags::empty()).context("failed to hand over a descriptor")?;
     }
@@ -66,6 +70,16 @@ fn find<'a>(config: &'a FsConfig, named: &'a str) -> anyhow::Result<(&'a str, &'
         let names: Vec<&str> = machines.map(|(name, _)| name.as_str()).collect();
         format!("no tenant has `machine = \"{named}\"`; those that are machines: {}", names.join(", "))
     })
+}
+
+/// The first number of the machine whose trees these are. The file may have another one, which takes a restart of the cache; and nobody but
+/// the host's root can change the directory.
+fn served_ids(trees: &Path, tenant: &str) -> anyhow::Result<u32> {
+    let ids = fs::metadata(trees).with_context(|| format!("failed to look at {}", trees.display()))?.gid();
+    if ids < MACHINE_IDS {
+        bail!("`{tenant}` is not served as a machine yet: systemctl restart minerva-fs");
+    }
+    Ok(ids)
 }
 
 fn find_program(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
@@ -147,7 +161,8 @@ fn is_shared(at: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{find, options};
+    use super::{find, options, served_ids};
+    use std::os::unix::fs::chown;
     use std::path::Path;
 
     #[test]
@@ -158,5 +173,17 @@ mod tests {
         assert_eq!(find(&config, "a").unwrap().0, "a");
         assert!(find(&config, "web").unwrap_err().to_string().contains("are machines: a"));
         assert!(options(Path::new("/a,b")).is_err(), "it would be another option");
+    }
+
+    #[test]
+    fn a_machine_keeps_the_numbers_with_which_its_trees_are_served() {
+        let trees = tempfile::tempdir().unwrap();
+        if chown(trees.path(), None, Some(1_800_000)).is_err() {
+            return eprintln!("skipped: only root gives a directory away");
+        }
+        assert_eq!(served_ids(trees.path(), "web").unwrap(), 1_800_000);
+        chown(trees.path(), None, Some(0)).unwrap();
+        let said = served_ids(trees.path(), "web").unwrap_err().to_string();
+        assert!(said.contains("is not served as a machine yet: systemctl restart"), "{said}");
     }
 }

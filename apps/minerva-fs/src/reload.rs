@@ -10,7 +10,7 @@ use crate::settings::{Settings, load, not_there, socket};
 use crate::tenant::{Shared, Tenant, Tenants};
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Request, ask_within};
-use minerva_config::{FsConfig, FsTenantSettings};
+use minerva_config::{FsConfig, FsTenantSettings, machine_mistakes};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,6 +37,7 @@ impl Reloader {
         }
         let mut changes = keep_what_takes_a_restart(&running, &mut config);
         changes.extend(self.keep_machines(&mut config));
+        self.refuse_shared_machines(&config)?;
         let owners = owners(&config)?;
         let started = self.start_new(&config)?;
         let mut tenants = self.tenants.write().unwrap_or_else(PoisonError::into_inner);
@@ -80,6 +81,27 @@ impl Reloader {
             settings.group.clone_from(&tenant.settings.group);
         }
         told
+    }
+
+    /// The file was judged as it stands. With what stays as it was, and beside those that leave, two machines could have the same users
+    /// all the same, or one be two tenants.
+    fn refuse_shared_machines(&self, config: &FsConfig) -> anyhow::Result<()> {
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = config.tenants.clone();
+        // A machine that the file names by another tenant is the same one.
+        let is_named = |machine: &Option<String>| config.tenants.values().any(|named| named.machine == *machine);
+        for leaving in tenants.iter().filter(|tenant| !is_named(&tenant.settings.machine)) {
+            all.entry(leaving.name.clone()).or_insert_with(|| leaving.settings.clone());
+        }
+        drop(tenants);
+        let mistakes = machine_mistakes(&all);
+        if !mistakes.is_empty() {
+            bail!(
+                "{}, until what is served now is served as the file says: systemctl restart minerva-fs",
+                mistakes.join("; ")
+            );
+        }
+        Ok(())
     }
 
     /// Mounts the tenants that are not served yet, and those of whom a part is unmounted already. If one fails, none stays.

@@ -33,16 +33,41 @@ fn find(name: &str, asked: Option<&Path>, folder: Option<&Path>) -> anyhow::Resu
     }
     let own = std::env::current_exe().context("failed to find this program")?;
     let beside = Some(own.with_file_name(name)).filter(|path| path.is_file());
-    beside.or_else(|| in_path(name)).with_context(|| {
-        format!(
-            "there is no {name} beside this program nor in PATH: build it with `cargo build -p {name}`, or give its folder \
-             with --binaries"
-        )
-    })
+    beside.or_else(|| in_path(name)).with_context(|| nowhere(name))
+}
+
+/// What is said where it is nowhere. Its package may have another name.
+fn nowhere(name: &str) -> String {
+    format!(
+        "there is no {name} beside this program nor in PATH: build it with `cargo build --bin {name}`, or give its folder with \
+         --binaries"
+    )
 }
 
 /// A program in `PATH`.
 pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).map(|directory| directory.join(name)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nowhere;
+    use std::process::Command;
+
+    #[test]
+    fn the_command_that_builds_a_missing_program_names_a_program() {
+        let mut cargo = Command::new(env!("CARGO"));
+        let output =
+            cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).output().expect("cargo");
+        let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let packages = metadata["packages"].as_array().expect("packages");
+        let targets = packages.iter().flat_map(|package| package["targets"].as_array().into_iter().flatten());
+        let is_program = |target: &&serde_json::Value| target["kind"][0] == "bin";
+        let programs: Vec<&str> = targets.filter(is_program).filter_map(|target| target["name"].as_str()).collect();
+        for name in ["minervad", "minerva-ctl", "minerva-blk", "minerva-fs"] {
+            assert!(nowhere(name).contains(&format!("`cargo build --bin {name}`")), "{}", nowhere(name));
+            assert!(programs.contains(&name), "{name} is none of {programs:?}");
+        }
+    }
 }

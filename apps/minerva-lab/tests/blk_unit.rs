@@ -18,7 +18,8 @@ fn the_server_for_disks_runs_under_systemd_and_hands_over_at_a_reload_and_an_upg
     assert_eq!((line("reloaded"), line("took-over")), ("0", "0 0 1"));
     assert!(line("bad-reload").starts_with("1 active serves"), "{}", line("bad-reload"));
     assert_eq!(line("restarted"), "0 1");
-    assert_eq!((line("upgraded"), line("upgraded-serves")), ("0 0.1.0-2", "0 1"));
+    assert_eq!((line("tried-on"), line("serves-late")), ("0 0", "0 active"));
+    assert_eq!((line("upgraded"), line("upgraded-serves")), ("0 0.1.0-2", "0 0"));
     // It ended by itself, and was not killed.
     assert_eq!(line("stopped"), "0 inactive");
     assert_eq!(line("again"), "0");

@@ -22,7 +22,7 @@ fn the_cache_runs_under_systemd_and_tenants_come_and_go_at_a_reload() {
     // An upgrade leaves the service that runs, with what programs have open.
     assert_eq!(line("upgraded"), "0 0.1.0-2 same");
     assert_eq!((line("stopped"), line("again")), ("0 inactive success 0", "0 text memory"));
-    assert_eq!((line("machine"), line("machine-stopped"), line("machine-left")), ("0 active", "0 inactive", "0"));
+    assert_eq!((line("machine"), line("machine-stopped"), line("machine-left")), ("0 active 0", "0 inactive", "0"));
     assert_eq!(line("purged"), "0 inactive /etc/minerva/fs.toml /var/lib/minerva/pool/tenants/web/file");
     assert_eq!(line("failed"), "");
 }

@@ -58,7 +58,7 @@ until_so serves; say serves-late "$? $(systemctl is-active minerva-fs)"
 
 before=$(show MainPID)
 dpkg --install minerva-fs_*-2_*.deb > /tmp/log 2>&1
-say upgraded "$? $(dpkg-query -W -f '${Version}' minerva-fs) $([ "$(show MainPID)" = "$before" ] && serves && echo same)"
+say upgraded "$? $(version minerva-fs) $([ "$(show MainPID)" = "$before" ] && serves && echo same)"
 
 systemctl stop minerva-fs; say stopped "$? $(systemctl is-active minerva-fs) $(show Result) $(mounts web)"
 systemctl start minerva-fs; until_so serves; say again "$? $(cat /minerva/web/stable/file /minerva/web/temporary/file | tr '\n' ' ')"
@@ -66,7 +66,7 @@ systemctl start minerva-fs; until_so serves; say again "$? $(cat /minerva/web/st
 mkdir -p /etc/systemd/system/minerva-virtiofs@vm1.service.d
 printf '[Service]\nExecStart=\nExecStart=/bin/sleep infinity\n' > /etc/systemd/system/minerva-virtiofs@vm1.service.d/own.conf
 systemctl daemon-reload
-systemctl enable --now minerva-virtiofs@vm1 2> /dev/null; say machine "$? $(systemctl is-active minerva-virtiofs@vm1)"
+systemctl enable --now minerva-virtiofs@vm1 2> /dev/null; say machine "$? $(systemctl is-active minerva-virtiofs@vm1) $(systemctl show -P StartLimitIntervalUSec minerva-virtiofs@vm1)"
 dpkg --remove minerva-fs > /tmp/log 2>&1; say machine-stopped "$? $(systemctl is-active minerva-virtiofs@vm1)"
 dpkg --purge minerva-fs > /tmp/log 2>&1
 say machine-left "$? $(cd /etc/systemd/system && ls -d ./*.wants/minerva-virtiofs* 2> /dev/null)"

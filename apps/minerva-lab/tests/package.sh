@@ -49,7 +49,7 @@ until_so minerva-ctl credits give t/a 7 --reason test; say given "$?"
 echo '# mine' >> /etc/minerva/minerva.toml
 
 dpkg --install minerva-ctl_*-2_*.deb minervad_*-2_*.deb > /tmp/log 2>&1 < /dev/null
-say upgraded "$? $(dpkg-query -W -f '${Version}' minervad) $(systemctl is-active minervad)"
+say upgraded "$? $(version minervad) $(systemctl is-active minervad)"
 until_so are_held; say steers-upgraded "$?"
 say kept-file "$(tail -n 1 /etc/minerva/minerva.toml)"
 say kept-name "$(cat /run/minerva/named.json)"

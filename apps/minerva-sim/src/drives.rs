@@ -7,22 +7,6 @@ use minerva_sim_device::validate::{self, Agreement};
 use std::fs;
 use std::path::Path;
 
-/// DiskSim's own RMS in microseconds against the same traces, as its validation suite publishes them.
-const DISKSIM_RMS_US: [(&str, u32); 10] = [
-    ("atlas_III", 378),
-    ("barracuda", 349),
-    ("cheetah4LP", 318),
-    ("cheetah9LP", 107),
-    ("ibm18es", 135),
-    ("atlas10k", 268),
-    ("hp_c2247a", 90),
-    ("hp_c3323a", 306),
-    ("hp_c2490a", 254),
-    ("dec_rz26", 340),
-];
-const RATIO_MAX: f64 = 1.5;
-const DEMERIT_MAX: f64 = 0.1;
-
 /// A line for each drive in `folder`, which holds `NAME.trace`, `NAME.diskspecs` and what that names, and `NAME.parv`.
 pub(crate) fn figure(folder: &Path) -> anyhow::Result<Vec<Line>> {
     if !folder.is_dir() {
@@ -33,8 +17,7 @@ pub(crate) fn figure(folder: &Path) -> anyhow::Result<Vec<Line>> {
 
 fn line(folder: &Path, name: &str) -> anyhow::Result<Line> {
     let agreement = compare(folder, name)?;
-    let known = DISKSIM_RMS_US.iter().find(|(drive, _)| *drive == name).map(|(_, rms_us)| f64::from(*rms_us) / 1e3);
-    let ratio = known.map(|rms_ms| agreement.rms_ms / rms_ms);
+    let ratio = agreement.ratio(name);
     let disksim =
         ratio.map_or_else(|| "DiskSim's is not known".to_owned(), |ratio| format!("{ratio:.2} times DiskSim's"));
     Ok(Line {
@@ -42,17 +25,12 @@ fn line(folder: &Path, name: &str) -> anyhow::Result<Line> {
         value: 100.0 * agreement.demerit(),
         unit: "% demerit",
         goal: "at most 10 %, RMS at most 1.5 times DiskSim's".to_owned(),
-        met: is_met(ratio, agreement.demerit()),
+        met: agreement.is_met(name),
         detail: format!(
             "{name}: RMS {:.3} ms, {disksim}; mean {:.3} ms, measured {:.3} ms, {} requests",
             agreement.rms_ms, agreement.mean_modelled_ms, agreement.mean_measured_ms, agreement.requests
         ),
     })
-}
-
-/// A drive whose RMS under DiskSim is not known is not judged by half of the goal, and one that was not compared has no demerit.
-fn is_met(ratio: Option<f64>, demerit: f64) -> bool {
-    ratio.is_some_and(|ratio| ratio <= RATIO_MAX) && demerit <= DEMERIT_MAX
 }
 
 /// Names of the drives with a trace, sorted.
@@ -90,15 +68,4 @@ fn compare(folder: &Path, name: &str) -> anyhow::Result<Agreement> {
     let profile = disksim::import(name, &sources).with_context(|| format!("failed to import {name}"))?;
     let trace = validate::parse_trace(&read(&format!("{name}.trace"))?).with_context(|| format!("drive {name}"))?;
     Ok(Agreement::measure(profile.build(None, 1).as_mut(), &trace))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_met;
-
-    #[test]
-    fn a_drive_that_cannot_be_judged_meets_no_goal() {
-        assert_eq!([is_met(Some(1.5), 0.1), is_met(Some(1.6), 0.1), is_met(Some(1.5), 0.11)], [true, false, false]);
-        assert_eq!([is_met(None, 0.01), is_met(Some(f64::NAN), f64::NAN), is_met(Some(1.0), f64::NAN)], [false; 3]);
-    }
 }

@@ -3,7 +3,7 @@
 use crate::clock::unix_ns;
 use minerva_api::v1;
 use minerva_model::{DeviceId, FindingKind, Nanos, TenantId};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Findings that `status` shows.
 const FINDINGS_SHOWN: usize = 50;
@@ -39,7 +39,11 @@ impl Findings {
         match kind {
             FindingKind::CapsBack => self.end(|shown| shown.kind == FindingKind::CapsLifted),
             FindingKind::Steerable | FindingKind::NotSteerable => {
-                self.end(|shown| shown.kind == FindingKind::NotSteerable && shown.device == device);
+                // What is told of a model that the kernel guessed comes after it, if it is so still.
+                self.end(|shown| {
+                    matches!(shown.kind, FindingKind::NotSteerable | FindingKind::NotCalibrated)
+                        && shown.device == device
+                });
             }
             FindingKind::DiskGone => self.end(|shown| shown.device.is_some() && shown.device == device),
             _ => {}
@@ -62,6 +66,20 @@ impl Findings {
                     | FindingKind::FightGivenUp
             )
         });
+    }
+
+    /// The file systems of a disk say again how much space is free.
+    pub(crate) fn answers(&mut self, device: DeviceId) {
+        self.end(|shown| shown.kind == FindingKind::FileSystemSilent && shown.device == Some(device));
+    }
+
+    /// The last that was told of each disk asks for something for as long as it `stands`. The engine tells it once, and not that it ended.
+    pub(crate) fn oversubscribed(&mut self, stands: impl Fn(DeviceId) -> bool) {
+        let mut seen = BTreeSet::new();
+        let all = self.latest.iter_mut().rev().filter(|shown| shown.kind == FindingKind::Oversubscribed);
+        for (shown, device) in all.filter_map(|shown| shown.device.map(|device| (shown, device))) {
+            shown.told.warning = seen.insert(device) && stands(device);
+        }
     }
 
     /// Nobody can act on what is about a tenant that is gone.
@@ -144,12 +162,37 @@ mod tests {
         assert_eq!((shown.len(), shown[0].message.as_str()), (FINDINGS_SHOWN, "3"));
     }
 
+    fn warned(findings: &Findings) -> Vec<String> {
+        findings.shown().into_iter().filter(|shown| shown.warning).map(|shown| shown.kind).collect()
+    }
+
+    #[test]
+    fn a_finding_that_is_over_once_its_remedy_was_applied_is_no_warning() {
+        let mut findings = Findings::default();
+        let disk = |minor| DeviceId { major: 8, minor };
+        for device in [0, 16] {
+            for kind in [FindingKind::NotCalibrated, FindingKind::FileSystemSilent, FindingKind::Oversubscribed] {
+                show(&mut findings, kind, Some(device), None);
+            }
+        }
+        let of_one = ["not-calibrated", "file-system-silent", "oversubscribed"];
+        assert_eq!(warned(&findings), [of_one, of_one].concat());
+        show(&mut findings, FindingKind::Steerable, Some(0), None);
+        findings.answers(disk(0));
+        findings.oversubscribed(|device| device == disk(16));
+        assert_eq!(warned(&findings), of_one, "of the other disk");
+        // The model is the kernel's guess still, and of work that is too much again in the same way nothing new is told.
+        show(&mut findings, FindingKind::Steerable, Some(16), None);
+        show(&mut findings, FindingKind::NotCalibrated, Some(16), None);
+        show(&mut findings, FindingKind::Oversubscribed, Some(16), None);
+        findings.oversubscribed(|_| true);
+        let again = ["oversubscribed", "file-system-silent", "not-calibrated", "oversubscribed"];
+        assert_eq!(warned(&findings), again, "the last of each disk");
+    }
+
     #[test]
     fn a_finding_that_is_over_or_asks_for_nothing_is_no_warning() {
         let mut findings = Findings::default();
-        let warned = |findings: &Findings| -> Vec<String> {
-            findings.shown().into_iter().filter(|shown| shown.warning).map(|shown| shown.kind).collect()
-        };
         for kind in [FindingKind::ModelDamaged, FindingKind::HistoryDropped] {
             show(&mut findings, kind, None, None);
         }

@@ -2,7 +2,7 @@
 
 use minerva_linux_observe::{FreeSpaceAsker, FreeSpaceRound, Roots, SilentFileSystem};
 use minerva_model::{DeviceId, DeviceSpace, Finding, FindingKind, Sample};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,12 +16,19 @@ const SILENT_ROUNDS: u32 = 3;
 struct Found {
     free: BTreeMap<DeviceId, u64>,
     findings: Vec<Finding>,
+    /// Disks with file systems that do not answer, as the last round found them.
+    silent: BTreeSet<DeviceId>,
+    /// Disks that had such file systems, and have none any more.
+    answering: Vec<DeviceId>,
 }
 
 impl Found {
     fn take(&mut self, round: FreeSpaceRound) {
         self.free = round.by_disk;
         self.findings.extend(round.silent.iter().filter(|silent| silent.rounds == SILENT_ROUNDS).map(finding));
+        let silent = round.silent.iter().filter(|silent| silent.rounds >= SILENT_ROUNDS);
+        let before = std::mem::replace(&mut self.silent, silent.map(|silent| silent.device).collect());
+        self.answering.extend(before.difference(&self.silent));
     }
 }
 
@@ -55,6 +62,11 @@ impl FreeSpace {
     /// File systems of which it was found since the last time that they do not answer.
     pub(crate) fn silent(&self) -> Vec<Finding> {
         std::mem::take(&mut self.found.lock().unwrap_or_else(PoisonError::into_inner).findings)
+    }
+
+    /// Disks of which it was found since the last time that all their file systems answer again.
+    pub(crate) fn answering(&self) -> Vec<DeviceId> {
+        std::mem::take(&mut self.found.lock().unwrap_or_else(PoisonError::into_inner).answering)
     }
 
     /// Adds what was found since the last time to a sample.
@@ -101,6 +113,28 @@ mod tests {
         let findings: Vec<_> = (1..=SILENT_ROUNDS + 2).flat_map(found).collect();
         assert_eq!(findings.len(), 1);
         assert!(findings[0].kind == FindingKind::FileSystemSilent && findings[0].message.contains("/data"));
+    }
+
+    #[test]
+    fn a_disk_answers_again_once_none_of_its_file_systems_is_silent() {
+        let watch = FreeSpace::default();
+        let disk = |minor| DeviceId { major: 8, minor };
+        let answering = |silent: &[(&str, u32, u32)]| {
+            let of = |(mount_point, minor, rounds): &(&str, u32, u32)| SilentFileSystem {
+                mount_point: (*mount_point).to_owned(),
+                device: disk(*minor),
+                rounds: *rounds,
+            };
+            let round = FreeSpaceRound { silent: silent.iter().map(of).collect(), ..FreeSpaceRound::default() };
+            watch.found.lock().expect("not poisoned").take(round);
+            watch.answering()
+        };
+        let all = [("/data", 0, SILENT_ROUNDS), ("/logs", 0, SILENT_ROUNDS), ("/other", 16, 1)];
+        assert_eq!(answering(&all), []);
+        // One that answered before anything was told of it is no news.
+        assert_eq!(answering(&all[..1]), []);
+        assert_eq!(answering(&[]), [disk(0)]);
+        assert_eq!(answering(&[]), []);
     }
 
     #[test]

@@ -34,6 +34,11 @@ impl Knobs {
         self.writer.take_restored()
     }
 
+    /// Everything was put back since the last time, by the guard or an operator, as was found out when a knob was read or written.
+    pub(crate) const fn take_restored(&mut self) -> bool {
+        self.writer.take_restored()
+    }
+
     /// Journals all writes with one sync, instead of one each.
     pub(crate) fn prepare(&mut self, wanted: &[Effect]) {
         let write = |effect: &Effect| if let Effect::Write(write) = effect { Some(write.clone()) } else { None };

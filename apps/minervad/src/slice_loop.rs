@@ -133,7 +133,7 @@ impl Driver {
         self.parts.directory.complete();
         self.look_at_servers(started);
         self.watch.hidden().iter().for_each(|finding| self.found(finding));
-        self.watch.silent().iter().for_each(|finding| self.found(finding));
+        self.look_at_file_systems();
         self.memory.look_for_store();
         self.tell_losses();
         self.recall_unread();
@@ -148,6 +148,7 @@ impl Driver {
         self.add_served(&mut sample);
         self.measure(&sample);
         self.feed(Event::Sampled(Box::new(sample)));
+        self.findings.oversubscribed(|device| self.engine.is_oversubscribed(device));
         self.tell_servers(started);
         self.name_overwriters();
         self.parts.sweep();
@@ -169,6 +170,12 @@ impl Driver {
         self.metrics.slice_duration.observe(self.progress.cost.as_secs_f64());
         self.note_forecasts();
         self.publish();
+    }
+
+    /// Which file systems answer, and which do not.
+    fn look_at_file_systems(&mut self) {
+        self.watch.silent().iter().for_each(|finding| self.found(finding));
+        self.watch.answering().into_iter().for_each(|device| self.findings.answers(device));
     }
 
     /// Renews the lease, and tells the engine if what it was for was put back.
@@ -292,9 +299,12 @@ impl Driver {
             }
             self.knobs.prepare(&wanted);
             for effect in std::mem::take(&mut wanted) {
-                if let Some(answer) = self.perform(effect, &mut response) {
-                    self.tell(answer);
+                let answer = self.perform(effect, &mut response);
+                // Told before what was read then, which would pass for somebody else's doing.
+                if self.knobs.take_restored() {
+                    self.tell(Event::KnobsRestored);
                 }
+                answer.into_iter().for_each(|answer| self.tell(answer));
             }
         }
     }

@@ -22,7 +22,7 @@ pub(crate) fn check(arguments: &Arguments) -> anyhow::Result<()> {
         eprintln!("{warning}\n");
     }
     let roots = roots(&file.config)?;
-    privileges(&file.config, &roots)?;
+    requirements(&file.config, &roots)?;
     let mode = file.config.engine.mode;
     eprintln!("good: {} mode, {}", status::mode(mode), hierarchy(&roots));
     Ok(())
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         tracing::warn!("{warning}");
     }
     let roots = roots(&file.config)?;
-    privileges(&file.config, &roots)?;
+    requirements(&file.config, &roots)?;
     let lock = lock(&file.config.daemon.runtime_dir)?;
     stay_in_memory();
     let (mode, hierarchy) = (status::mode(file.config.engine.mode), hierarchy(&roots));
@@ -72,7 +72,7 @@ fn hierarchy(roots: &Roots) -> String {
 }
 
 /// Says all that is missing to do what the file asks, at once.
-fn privileges(config: &Config, roots: &Roots) -> anyhow::Result<()> {
+fn requirements(config: &Config, roots: &Roots) -> anyhow::Result<()> {
     let mut missing = String::new();
     if config.engine.mode == Mode::Enforce
         && let Some(why) = why_not_steered(config, roots)
@@ -84,6 +84,11 @@ fn privileges(config: &Config, roots: &Roots) -> anyhow::Result<()> {
         if let Some(why) = why_not_written(directory) {
             let _ = write!(missing, "\n- {why}");
         }
+    }
+    let groups = minerva_operator_server::listen::check(&config.daemon);
+    let certificates = minerva_tenant_server::listen::check(&config.participation).map_err(anyhow::Error::new);
+    for error in [groups, certificates].into_iter().filter_map(Result::err) {
+        let _ = write!(missing, "\n- {error:#}");
     }
     if missing.is_empty() {
         return Ok(());

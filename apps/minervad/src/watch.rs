@@ -8,7 +8,7 @@ use anyhow::Context;
 use minerva_config::Config;
 use minerva_linux_actuate::{NamedError, NamedGroups, WriterSettings};
 use minerva_linux_observe::{Observer, Roots};
-use minerva_model::{Event, Finding, Sample};
+use minerva_model::{DeviceId, Event, Finding, Sample};
 
 /// Looks at the host.
 pub(crate) struct Watch {
@@ -53,6 +53,11 @@ impl Watch {
     /// File systems that do not answer, told once each time.
     pub(crate) fn silent(&self) -> Vec<Finding> {
         self.free_space.silent()
+    }
+
+    /// Disks whose file systems all answer again.
+    pub(crate) fn answering(&self) -> Vec<DeviceId> {
+        self.free_space.answering()
     }
 
     /// Reads the counters; with `usage` also what tenants use besides the disk.

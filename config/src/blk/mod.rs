@@ -10,6 +10,7 @@ pub use attach::attach_lines;
 pub(crate) use attach::{SHARED_MEMORY_ARGUMENTS, SHARED_MEMORY_XML};
 pub use cpus::CpuSet;
 
+use crate::missing;
 use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::template::write_keys;
 use keys::{DEVICE, DISK, SERVER};
@@ -161,7 +162,8 @@ pub fn parse_blk(text: &str, origin: &Path) -> Result<BlkConfig, ConfigErrors> {
 
 /// Judges the file at `path` and its drop-ins, `path` + `.d/*.toml`, in the order of their names.
 pub fn load_blk(path: &Path) -> Result<BlkConfig, ConfigError> {
-    Ok(reader::read_all(crate::read_with_drop_ins(path)?)?)
+    let files = crate::read_with_drop_ins(path).map_err(|error| missing::told(error, "minerva-blk", path))?;
+    Ok(reader::read_all(files)?)
 }
 
 /// The commented default file.

@@ -38,6 +38,13 @@ pub(super) fn machine_name(text: &str) -> Result<String, String> {
 /// Tenant, key, what, and what to do.
 type Mistake<'a> = (&'a str, &'static str, String, &'static str);
 
+/// What is wrong with machines among tenants that come from more than one reading of the file, a sentence each. A file that was read has
+/// no such mistake.
+pub fn machine_mistakes(tenants: &BTreeMap<String, FsTenantSettings>) -> Vec<String> {
+    let told = |(name, key, title, _): Mistake<'_>| format!("`tenants.{name}.{key}`: {title}");
+    mistakes(tenants).into_iter().map(told).collect()
+}
+
 /// What is wrong with machines.
 pub(super) fn mistakes(tenants: &BTreeMap<String, FsTenantSettings>) -> Vec<Mistake<'_>> {
     let mut found = Vec::new();

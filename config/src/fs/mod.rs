@@ -5,9 +5,10 @@ mod machine;
 mod reader;
 mod unit;
 
-pub use machine::{MACHINE_IDS, machine_attach_lines};
+pub use machine::{MACHINE_IDS, machine_attach_lines, machine_mistakes};
 pub use unit::PoolUnit;
 
+use crate::missing;
 use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::settings::Metrics;
 use crate::template::write_keys;
@@ -222,7 +223,8 @@ pub fn parse_fs(text: &str, origin: &Path) -> Result<FsConfig, ConfigErrors> {
 
 /// Judges the file at `path` and its drop-ins, `path` + `.d/*.toml`, in the order of their names.
 pub fn load_fs(path: &Path) -> Result<FsConfig, ConfigError> {
-    Ok(reader::read_all(crate::read_with_drop_ins(path)?)?)
+    let files = crate::read_with_drop_ins(path).map_err(|error| missing::told(error, "minerva-fs", path))?;
+    Ok(reader::read_all(files)?)
 }
 
 /// The commented default file.

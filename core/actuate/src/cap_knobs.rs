@@ -1,8 +1,21 @@
 //! A tenant's caps as wishes for its knobs.
 
+use crate::Actuator;
 use crate::knob::{self, Holder, KnobKey};
 use crate::ledger::Ledger;
 use minerva_model::{BackEnd, DeviceId, TenantId};
+
+impl Actuator {
+    /// The caps of these knobs are wished for again though they are the same.
+    pub(crate) fn deal_afresh(&mut self, keys: impl IntoIterator<Item = KnobKey>) {
+        for KnobKey { holder, device, .. } in keys {
+            let Holder::Tenant(tenant) = holder else { continue };
+            if let Some(disk) = self.disks.get_mut(&device).filter(|_| self.tenants.contains_key(&tenant)) {
+                disk.deal_afresh(tenant);
+            }
+        }
+    }
+}
 
 /// Wants a tenant to read and write no faster than this, in bytes a second; `None`: as before Minerva.
 pub(crate) fn wish_cap(

@@ -17,18 +17,17 @@
 //!
 //! Where nobody gets less than its share says nobody is capped ([`Shortage`], the setting `caps_only_if_short`).
 //!
-//! What the disk delivers is the operator's number, or the most that was seen, which is forgotten over minutes ([`peak`], the setting
-//! `forgets_peaks`): caps above what it delivers in the long run limit nobody. It is forgotten only while no cap binds, for what capped
-//! tenants have is not what the disk can do.
+//! What the disk delivers is the operator's number, or the most that was seen. That is never forgotten, though caps above what the disk
+//! delivers in the long run limit nobody: what tenants have while some are capped, or want little, does not show what the disk can do, and caps
+//! dealt from it would keep them there.
 //!
 //! A cap is split between reads and writes as the tenant used them ([`split`]). A new cap within a sixteenth of the old is not written. Each cap carries a lease of two slices: one that is not dealt
 //! again is lifted. All are lifted when the disk was far from busy for two slices, or only one tenant is on it, or the host is
 //! short of memory (`memory`).
 
-use crate::peak::peak;
 use crate::room::{Claim, Room};
 use crate::shortage::Shortage;
-use crate::split::{CAP_BYTES_MIN, split};
+use crate::split::{DEALT_BYTES_MIN, split};
 use crate::tenant_use::{Cap, Use};
 use crate::waiting::Waiting;
 use minerva_model::{Nanos, TenantId};
@@ -41,8 +40,6 @@ const GROWTH: f64 = 1.2;
 const HEADROOM: f64 = 1.125;
 /// Who uses so much of its cap would use more.
 const PRESSED: f64 = 0.75;
-/// Who uses so much of its cap is limited by it, be it by no more than [`HEADROOM`] less than nothing.
-const BOUND: f64 = 0.9;
 /// Slices for which a cap holds without being dealt again, and after which a disk that is not busy is free.
 const LEASE_SLICES: u64 = 2;
 
@@ -67,8 +64,6 @@ pub(crate) struct DiskUse {
     pub(crate) makes_room: bool,
     /// Nobody is capped where all get what their shares say.
     pub(crate) only_if_short: bool,
-    /// What the disk delivered once is forgotten in time.
-    pub(crate) forgets_peaks: bool,
     /// Each way of a cap has a least size.
     pub(crate) keeps_both_ways_open: bool,
 }
@@ -106,8 +101,8 @@ impl Dealer {
             contention += all.len() - uses.len();
         }
         let uses = all.as_slice();
-        self.learn(disk, uses);
-        let disk = DiskUse { busy: disk.busy || (disk.makes_room && self.uses_of_cap(PRESSED, uses)), ..disk };
+        self.fastest_bytes_per_second = self.fastest_bytes_per_second.max(disk.measured_bytes_per_second);
+        let disk = DiskUse { busy: disk.busy || (disk.makes_room && self.press_against_caps(uses)), ..disk };
         self.quiet_slices = if disk.busy { 0 } else { self.quiet_slices + 1 };
         let mut changes = Vec::new();
         if self.is_barred || self.quiet_slices >= LEASE_SLICES || (disk.busy && contention < 2) {
@@ -136,14 +131,6 @@ impl Dealer {
         changes
     }
 
-    /// What the slice shows of what the disk delivers.
-    fn learn(&mut self, disk: DiskUse, uses: &[Use]) {
-        let (known, measured) = (self.fastest_bytes_per_second, disk.measured_bytes_per_second);
-        // Only with room made do caps that are too tight grow again by themselves.
-        let forgets = disk.forgets_peaks && disk.makes_room && disk.busy && !self.uses_of_cap(BOUND, uses);
-        self.fastest_bytes_per_second = if forgets { peak(known, measured, disk.slice) } else { known.max(measured) };
-    }
-
     fn deal_anew(&mut self, now: Nanos, disk: DiskUse, uses: &[Use], changes: &mut Vec<(TenantId, Option<Cap>)>) {
         let capacity = disk.capacity_bytes_per_second.unwrap_or(self.fastest_bytes_per_second);
         let left = (capacity - disk.uncapped_bytes_per_second).max(capacity / 10.0);
@@ -156,17 +143,17 @@ impl Dealer {
         for (index, (one, bytes)) in uses.iter().zip(caps(left, floor, &rates)).enumerate() {
             let bytes = bytes * headroom;
             let bytes = held.get(index).copied().flatten().map_or(bytes, |most| bytes.min(most).max(floor));
-            let cap = split(one, bytes.max(CAP_BYTES_MIN), disk.keeps_both_ways_open.then_some(capacity));
+            let cap = split(one, bytes.max(DEALT_BYTES_MIN), disk.keeps_both_ways_open.then_some(capacity));
             self.renew(now, one.tenant, cap, changes);
         }
     }
 
-    /// Somebody uses at least this part of what it may, one way.
-    fn uses_of_cap(&self, part: f64, uses: &[Use]) -> bool {
+    /// Somebody uses most of what it may, one way.
+    fn press_against_caps(&self, uses: &[Use]) -> bool {
         uses.iter().any(|one| {
             let cap = self.dealt.get(&one.tenant).map(|(cap, _)| *cap);
             cap.is_some_and(|cap| {
-                let of = |rate: f64, cap: u64| rate >= part * cap as f64;
+                let of = |rate: f64, cap: u64| rate >= PRESSED * cap as f64;
                 (one.read_bytes_per_second > 0.0 && of(one.read_bytes_per_second, cap.read))
                     || (one.write_bytes_per_second > 0.0 && of(one.write_bytes_per_second, cap.write))
             })
@@ -236,10 +223,10 @@ fn parts(capacity: f64, floor: f64, claims: &[(f64, f64)]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod peak_tests;
+mod capacity_tests;
 #[cfg(test)]
 mod tests {
-    use super::{CAP_BYTES_MIN, Dealer, DiskUse, GROWTH, Use, caps, parts};
+    use super::{DEALT_BYTES_MIN, Dealer, DiskUse, GROWTH, Use, caps, parts};
     use minerva_model::{Nanos, TenantId};
     use proptest::prelude::{Strategy, proptest};
 
@@ -301,7 +288,6 @@ mod tests {
         slice: Nanos::SECOND,
         makes_room: false,
         only_if_short: false,
-        forgets_peaks: false,
         keeps_both_ways_open: false,
     };
 
@@ -378,7 +364,7 @@ mod tests {
         assert_eq!(dealer.deal(Nanos::from_secs(1), alone, &[reader(1, 1e8)]), []);
         let slow = DiskUse { capacity_bytes_per_second: Some(1e3), ..DISK };
         for (_, cap) in dealer.deal(Nanos::from_secs(2), slow, &[reader(1, 1e3), reader(2, 1e3)]) {
-            assert!(cap.is_some_and(|cap| (cap.read + cap.write) as f64 >= CAP_BYTES_MIN - 1.0));
+            assert!(cap.is_some_and(|cap| (cap.read + cap.write) as f64 >= DEALT_BYTES_MIN - 1.0));
         }
     }
 }

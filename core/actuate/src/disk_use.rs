@@ -59,7 +59,6 @@ pub(crate) fn disk_use(
         slice: config.observe.slice,
         makes_room: config.actuation.caps_make_room,
         only_if_short: config.actuation.caps_only_if_short,
-        forgets_peaks: config.actuation.forgets_peaks,
         keeps_both_ways_open: config.actuation.caps_keep_both_ways_open,
     };
     (disk, uses)

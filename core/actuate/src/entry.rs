@@ -34,6 +34,9 @@ pub(crate) struct Knob {
     pub(crate) told: String,
     pub(crate) fights: Fights,
     pub(crate) given_up: bool,
+    /// It is given up as soon as nothing of Minerva's stands there any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) gives_up: bool,
     /// Somebody else set a limit where a cap is held. `original` is that limit already; what was journalled before is let go once the limit
     /// stands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -52,9 +55,24 @@ impl Knob {
     pub(crate) fn take_limit_of_others(&mut self, ours: &Setting, device: DeviceId) -> bool {
         let (Some(found), Some(original)) = (&self.current, &self.original) else { return false };
         let Some(setting) = found.of_others(ours, &original.setting) else { return false };
-        self.original = Some(Reading { undo: setting.render(device), setting });
-        self.lets_go = true;
+        self.leave(Reading { undo: setting.render(device), setting });
         true
+    }
+
+    /// Leaves to others what stands there.
+    pub(crate) fn leave(&mut self, found: Reading) {
+        self.original = Some(found);
+        self.lets_go = true;
+    }
+
+    /// A limit that stood there before Minerva, or that others set since.
+    pub(crate) fn has_limit_of_others(&self) -> bool {
+        self.original.as_ref().is_some_and(|original| original.setting.is_limit() && !original.setting.is_default())
+    }
+
+    /// Less stands there than is wished, and nothing of it is Minerva's: a limit of somebody else that lies wholly below.
+    pub(crate) fn is_limited_by_others(&self) -> bool {
+        self.wish.is_some() && self.current.is_some() && self.wish != self.current
     }
 
     /// Nothing of Minerva's stands in a knob that is to be let go.

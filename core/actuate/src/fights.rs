@@ -52,6 +52,11 @@ pub(crate) struct Fights {
 }
 
 impl Fights {
+    /// Somebody overwrote the knob since it is in the ledger.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.slices.is_empty()
+    }
+
     /// Somebody overwrote the knob, seen in `slice`; true when it is time to give up.
     pub(crate) fn lost_once_more(&mut self, slice: u64, rules: Rules) -> bool {
         let window = rules.verify_every_slices * rules.fights_before_giving_up * WINDOW_ROUNDS;

@@ -15,7 +15,7 @@
 use crate::Actuator;
 use crate::held_back::HeldBack;
 use crate::ledger::Ledger;
-use crate::pace::{CAP_BYTES_MIN, SECONDS_A_REQUEST};
+use crate::pace::{PACE_BYTES_MIN, SECONDS_A_REQUEST};
 use minerva_model::{DeviceId, IoSignals, Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -90,7 +90,7 @@ impl IdleTenants {
 
 /// What a tenant at `idle` may transfer in a second, whose requests have so many bytes.
 pub(crate) fn of_idle(request_bytes: u64) -> u64 {
-    (request_bytes / SECONDS_A_REQUEST).next_power_of_two().clamp(CAP_BYTES_MIN, CAP_BYTES_MAX)
+    (request_bytes / SECONDS_A_REQUEST).next_power_of_two().clamp(PACE_BYTES_MIN, CAP_BYTES_MAX)
 }
 
 #[cfg(test)]

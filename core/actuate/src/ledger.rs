@@ -16,6 +16,8 @@
 //! - A wish that equals what stood there before Minerva is met by the undo, and the knob is free again.
 
 mod answers;
+mod others;
+mod put_back;
 
 use crate::entry::{Asked, Knob, Step};
 use crate::fights::{self, Owner, Rules};
@@ -23,7 +25,6 @@ use crate::knob::{Holder, KnobKey};
 use crate::setting::Setting;
 use minerva_model::{CgroupRef, DeviceId, Effect, KnobFile, KnobInspection, KnobTarget, KnobWrite, WriteId};
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
@@ -49,6 +50,9 @@ pub(crate) struct Ledger {
     last_id: u64,
     first_writes: u64,
     stopped: bool,
+    /// See [`Ledger::take_limited`].
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    limited: BTreeSet<KnobKey>,
     pub(crate) effects: VecDeque<Effect>,
 }
 
@@ -69,6 +73,7 @@ impl Ledger {
             last_id: 0,
             first_writes: 0,
             stopped: false,
+            limited: BTreeSet::new(),
             effects: VecDeque::new(),
         }
     }
@@ -78,6 +83,7 @@ impl Ledger {
         self.rules = rules;
         let given_up: Vec<KnobKey> = self.knobs.iter().filter(|(_, knob)| knob.given_up).map(|(key, _)| *key).collect();
         self.knobs.retain(|_, knob| !knob.given_up);
+        self.knobs.values_mut().for_each(|knob| knob.gives_up = false);
         given_up
     }
 
@@ -107,14 +113,6 @@ impl Ledger {
             }
         }
         self.forget_if_retired(holder);
-    }
-
-    /// The disk is gone: every knob for it is put back, in case that the kernel kept it, and forgotten, whatever comes of that.
-    pub(crate) fn forget_device(&mut self, device: DeviceId) {
-        self.put_back(|key| key.device == device);
-        let keys: Vec<KnobKey> = self.knobs.keys().filter(|key| key.device == device).copied().collect();
-        keys.into_iter().for_each(|key| self.remove(key));
-        self.suspended.retain(|(suspended, _)| *suspended != device);
     }
 
     /// Wants `setting` in a knob.
@@ -157,46 +155,6 @@ impl Ledger {
         let keys = self.knobs.keys().filter(|key| key.device == device && key.is_of_cgroup());
         let keys: Vec<KnobKey> = keys.copied().collect();
         keys.into_iter().for_each(|key| self.release(key));
-    }
-
-    /// Puts everything back, newest first and disks last, without waiting for answers under way.
-    pub(crate) fn release_all(&mut self) {
-        self.put_back(|_| true);
-    }
-
-    fn put_back(&mut self, is_meant: impl Fn(&KnobKey) -> bool) {
-        let mut keys: Vec<(bool, Reverse<Option<u64>>, KnobKey)> = Vec::new();
-        for (key, knob) in self.knobs.iter().filter(|(key, _)| is_meant(key)) {
-            keys.push((key.is_of_disk(), Reverse(knob.held_since), *key));
-        }
-        keys.sort_unstable();
-        for (_, Reverse(held_since), key) in keys {
-            if held_since.is_none() {
-                self.remove(key);
-                continue;
-            }
-            let Some(knob) = self.knobs.get_mut(&key) else { continue };
-            knob.wish = None;
-            let under_way = matches!(knob.request, Some((_, Asked::Undo)));
-            // At the end even an undo under way is repeated, as nothing would be left to try again if it were refused.
-            if knob.given_up || (under_way && !self.stopped) {
-                continue;
-            }
-            if let Some((id, _)) = knob.request.take() {
-                self.requests.remove(&id);
-            }
-            let lets_go = std::mem::take(&mut knob.lets_go);
-            self.ask(key, Asked::Undo);
-            if lets_go {
-                self.push_let_go(key);
-            }
-        }
-    }
-
-    /// Puts everything back and accepts no further wish.
-    pub(crate) fn stop(&mut self) {
-        self.stopped = true;
-        self.release_all();
     }
 
     /// The cgroups' knobs of this file for this disk have lost what they held and cannot be written for now. What undoes
@@ -321,7 +279,12 @@ impl Ledger {
             return;
         }
         match knob.next() {
-            Step::Drop => self.remove(key),
+            Step::Drop => {
+                if self.rules.keeps_limits_of_others && knob.is_limited_by_others() {
+                    self.limited.insert(key);
+                }
+                self.remove(key);
+            }
             Step::Ask(asked) if knob.retry_at.is_none() && !self.is_suspended(key) => self.ask(key, instead(asked)),
             Step::Ask(_) | Step::Wait => {}
         }
@@ -348,15 +311,19 @@ impl Ledger {
                 return;
             }
         };
-        if let Asked::Write { first: true, .. } = asked {
+        let is_first = matches!(asked, Asked::Write { first: true, .. });
+        if is_first {
             self.first_writes += 1;
             knob.held_since = Some(self.first_writes);
             self.held.insert(key);
         }
+        knob.request = Some((id, asked));
+        if is_first && self.rules.keeps_limits_of_others && knob.fights.has_any() {
+            self.push_watch(key);
+        }
         let undo = undo.unwrap_or_default();
         self.effects.push_back(Effect::Write(KnobWrite { id, target, file, device, text, undo }));
         self.requests.insert(id, key);
-        knob.request = Some((id, asked));
     }
 
     fn keys_of(&self, holder: Holder) -> impl Iterator<Item = KnobKey> {

@@ -36,7 +36,6 @@ mod ledger;
 mod low_latency_by_use;
 mod memory;
 mod pace;
-mod peak;
 mod room;
 mod served;
 mod server_use;
@@ -59,7 +58,7 @@ use disk_use::Claim;
 use fights::{Owner, Rules};
 use groups::{GroupNumber, Groups, manager_of_group};
 use hierarchy::Own;
-use knob::{Holder, KnobKey};
+use knob::Holder;
 use ledger::Ledger;
 use memory::MemoryPressure;
 use minerva_model::{
@@ -156,11 +155,8 @@ impl Actuator {
             self.forget_decisions(|_| true);
         }
         self.config = config.clone();
-        for KnobKey { holder, device, .. } in self.ledger.configure(Rules::of(config)) {
-            if let (Holder::Tenant(tenant), Some(disk)) = (holder, self.disks.get_mut(&device)) {
-                disk.deal_afresh(tenant);
-            }
-        }
+        let given_up = self.ledger.configure(Rules::of(config));
+        self.deal_afresh(given_up);
         if enforced && !self.enforces() {
             self.ledger.release_all();
         }
@@ -269,6 +265,10 @@ impl Actuator {
         self.take_shares(decisions);
         self.note_activity(signals);
         self.watch_use(signals);
+        if self.slice.is_multiple_of(u64::from(self.config.actuation.verify_every_slices.max(1))) {
+            let limited = self.ledger.take_limited();
+            self.deal_afresh(limited);
+        }
         let Self { disks, pairs, tenants, idle, waiting_jobs, ledger, groups, config, memory, servers, .. } = self;
         for (id, disk) in disks {
             let idle = idle.get(id).filter(|_| config.actuation.cap_idle).into_iter().flatten().copied();

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// The least distance of the requests of a capped tenant is never more than this.
 pub(crate) const SECONDS_A_REQUEST: u64 = 4;
-/// One request of 4 KiB.
-pub(crate) const CAP_BYTES_MIN: u64 = 1 << 10;
+/// Who is held back may go at least this fast, in bytes a second: one request of 4 KiB in [`SECONDS_A_REQUEST`].
+pub(crate) const PACE_BYTES_MIN: u64 = 1 << 10;
 /// Nothing is known of the tenant's requests yet.
 const CAP_BYTES_FIRST: u64 = 16 << 10;
 /// Without a completed request for so long a capped tenant gets twice as much, up to one of 1 MiB, which is about as large as they come.

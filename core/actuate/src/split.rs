@@ -2,13 +2,13 @@
 //!
 //! It is split as the tenant used them, with [`OTHER_WAY_PERMILLE`] kept for the other way. Of a small cap that is next to nothing, and
 //! whoever waits for the other way waits long: a file system's commit for the writes of a tenant that reads, and with it all that commit
-//! there. So neither way is below [`CAP_BYTES_MIN`], and the way that was used less is not below [`OTHER_WAY_BYTES`] where that is no
+//! there. So neither way is below [`DEALT_BYTES_MIN`], and the way that was used less is not below [`OTHER_WAY_BYTES`] where that is no
 //! more than a hundredth of what the disk delivers (the setting `caps_keep_both_ways_open`).
 
 use crate::tenant_use::{Cap, Use};
 
-/// No cap is below this, whatever the floor: one 64 KiB request a second.
-pub(crate) const CAP_BYTES_MIN: f64 = 65_536.0;
+/// No cap that is dealt is below this, whatever the floor: one 64 KiB request a second.
+pub(crate) const DEALT_BYTES_MIN: f64 = 65_536.0;
 /// Part of a cap that stays open for the way (reads, writes) that the tenant did not use, so that its first request there does
 /// not wait a slice.
 const OTHER_WAY_PERMILLE: f64 = 50.0;
@@ -24,17 +24,17 @@ pub(crate) fn split(one: &Use, bytes: f64, capacity: Option<f64>) -> Cap {
     let read = bytes * (other_way + (1.0 - 2.0 * other_way) * reads);
     let (mut read, mut write) = (read, bytes - read);
     if let Some(capacity) = capacity {
-        let least = (OTHER_WAY_PART * capacity).clamp(CAP_BYTES_MIN, OTHER_WAY_BYTES);
+        let least = (OTHER_WAY_PART * capacity).clamp(DEALT_BYTES_MIN, OTHER_WAY_BYTES);
         let less_used = if reads < 0.5 { &mut read } else { &mut write };
         *less_used = less_used.max(least);
-        (read, write) = (read.max(CAP_BYTES_MIN), write.max(CAP_BYTES_MIN));
+        (read, write) = (read.max(DEALT_BYTES_MIN), write.max(DEALT_BYTES_MIN));
     }
     Cap { read: read as u64, write: write as u64 }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CAP_BYTES_MIN, split};
+    use super::{DEALT_BYTES_MIN, split};
     use crate::tenant_use::{Cap, Use};
     use minerva_model::TenantId;
 
@@ -54,10 +54,10 @@ mod tests {
             (1e6, user(30e3, 20e3), (65_536, 65_536)),
         ];
         for (capacity, one, (read, write)) in table {
-            assert_eq!(split(&one, CAP_BYTES_MIN, Some(capacity)), Cap { read, write }, "{capacity}");
+            assert_eq!(split(&one, DEALT_BYTES_MIN, Some(capacity)), Cap { read, write }, "{capacity}");
         }
         // As in earlier versions: a writeback of 1 MiB waits for 320 s.
-        assert_eq!(split(&user(50e3, 0.0), CAP_BYTES_MIN, None), Cap { read: 62_259, write: 3_276 });
+        assert_eq!(split(&user(50e3, 0.0), DEALT_BYTES_MIN, None), Cap { read: 62_259, write: 3_276 });
     }
 
     #[test]

@@ -232,7 +232,7 @@ impl Steering {
         }
     }
 
-    /// Another program was left a tenant's cap, and is no more: the cap is set again though it is the same.
+    /// What kept a tenant's cap from being set may be no more: it is set again though it is the same.
     pub(crate) fn deal_afresh(&mut self, tenant: TenantId) {
         if let Means::Caps { dealer, .. } = &mut self.means {
             dealer.deal_afresh(tenant);

@@ -64,8 +64,11 @@ impl World {
             ["config", mode, ref rest @ ..] => self.actuator.configure(&config(mode, rest)),
             ["disk", name, id, elevator, low_latency, version, ref forced @ ..] => {
                 let version = if version == "v1" { CgroupVersion::V1 } else { CgroupVersion::V2 };
-                let forced =
-                    forced.first().map(|name| if *name == "observe" { BackEnd::Observe } else { BackEnd::Max });
+                let forced = forced.first().map(|name| match *name {
+                    "observe" => BackEnd::Observe,
+                    "throttle-v1" => BackEnd::ThrottleV1,
+                    _ => BackEnd::Max,
+                });
                 let id: DeviceId = id.parse().unwrap();
                 let facts = facts(elevator, low_latency == "1", version, forced);
                 self.kernel.elevators.insert(id, elevator.to_owned());
@@ -276,10 +279,13 @@ macro_rules! scripts {
 }
 
 scripts! {
+    fn a_cap_stands_again_once_a_lower_limit_is_taken_away();
     fn a_disk_that_is_gone_is_put_back();
     fn a_group_whose_tenants_stop_keeps_its_weight();
     fn a_group_that_is_a_tenant_as_well_has_one_holder();
     fn a_limit_set_beside_a_cap_stays_in_force();
+    fn a_limit_set_since_the_last_look_is_what_stays_in_the_end();
+    fn of_a_limit_that_is_left_to_others_nothing_is_minervas();
     fn caps_are_dealt_and_lifted();
     fn caps_that_were_given_up_are_dealt_again_after_a_reload();
     fn elevator_is_switched_on_request();

@@ -60,7 +60,7 @@ pub use planner::{Measured, Planner, PlannerSettings, Replan, Split};
 pub use processors::Processors;
 pub use spread::Spread;
 pub use terms::{Growth, QueueId, Refusal, Terms};
-pub use work::SLA_DEFAULT;
+pub use work::{HUNG, SLA_DEFAULT};
 pub use worklist::{SpaceDate, WorkView, Worklist};
 
 /// A quantity: what is below 0 or no number is 0, and nothing is endless.

@@ -20,7 +20,7 @@ const UNKNOWN_SECONDS: f64 = 60.0;
 /// A queue that gave no report for so long is not counted on to do anything.
 const SILENT: Nanos = Nanos::from_secs(30);
 /// One that ran for so long without getting on hangs; less may be one long call into the kernel.
-const HUNG: Nanos = Nanos::from_secs(600);
+pub const HUNG: Nanos = Nanos::from_secs(600);
 
 /// A queue under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

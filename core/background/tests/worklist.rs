@@ -248,6 +248,14 @@ fn what_would_not_hold_is_told_once_with_when() {
         "{message}"
     );
     assert_eq!(told(slice(&mut worklist, hours(1) + Nanos::from_secs(5), QUIET)), []);
+    assert!(worklist.is_oversubscribed(DISK), "it stands");
+    worklist.set(BackgroundQueue { due: Some(hours(3_000)), total_items: Some(100_000.0), ..queue(1) });
+    assert_eq!(told(slice(&mut worklist, hours(1) + Nanos::from_secs(6), QUIET)), []);
+    assert!(!worklist.is_oversubscribed(DISK), "a later deadline holds");
+    worklist.set(BackgroundQueue { due: Some(hours(3)), total_items: Some(100_000.0), ..queue(1) });
+    assert_eq!(told(slice(&mut worklist, hours(1) + Nanos::from_secs(7), QUIET)).len(), 1);
+    worklist.remove(BackgroundId(1));
+    assert!(!worklist.is_oversubscribed(DISK), "of work that is gone nothing is late");
 }
 
 #[test]

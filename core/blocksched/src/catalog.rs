@@ -84,6 +84,8 @@ pub struct Entry {
     pub options: fn(BuildOptions) -> String,
     /// Requests that it has at a disk which takes [`BuildOptions::depth`] at once; never more.
     pub depth: fn(BuildOptions) -> u32,
+    /// Once so many hang it sends as many beside them, as far as the disk takes them.
+    pub sends_beside_hung: bool,
     /// How it charges.
     pub cost: Cost,
     /// What it keeps.
@@ -155,6 +157,11 @@ impl SchedulerName {
     /// seeks a queue of the disk's own would decide that again; the admission test counts with that.
     pub fn depth(self, options: BuildOptions) -> u32 {
         (self.entry().depth)(options)
+    }
+
+    /// Requests that it may have at the disk at once, with those that hang.
+    pub fn places(self, options: BuildOptions) -> u32 {
+        if self.entry().sends_beside_hung { options.depth } else { self.depth(options) }
     }
 
     /// How it charges.

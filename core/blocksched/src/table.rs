@@ -40,11 +40,6 @@ impl<State: Default + Clone, Tags: Default> FlowTable<State, Tags> {
         &mut self.flows[index]
     }
 
-    /// All that were seen.
-    pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Flow<State, Tags>> {
-        self.flows.iter_mut()
-    }
-
     #[cold]
     fn grow(&mut self, count: usize) {
         let unseen = || Flow { state: self.unseen.clone(), ..Flow::default() };

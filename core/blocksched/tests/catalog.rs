@@ -31,6 +31,7 @@ fn names_lead_to_schedulers_and_back() {
             let scheduler = name.build(disk);
             assert!(name.as_str().starts_with(scheduler.name()), "{name} builds a {}", scheduler.name());
             assert!((1..=disk.depth).contains(&name.depth(disk)), "{name}");
+            assert!((name.depth(disk)..=disk.depth).contains(&name.places(disk)), "{name}");
         }
     }
     let names: BTreeSet<&str> = SchedulerName::ALL.iter().map(|name| name.as_str()).collect();

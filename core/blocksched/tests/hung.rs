@@ -24,8 +24,7 @@ fn read(id: u64, flow: u32, now: Nanos) -> Request {
 
 /// Flow 0, whose requests hang, and flow 1, in groups of their own and of unequal weight, with a contract each.
 fn two_flows(name: SchedulerName, rotational: bool) -> Box<dyn Scheduler> {
-    // Of its own accord Tag has two or eight at the disk, and what hangs would take all of them.
-    let mut scheduler = name.build(BuildOptions { tag_depth: Some(32), ..BuildOptions::for_disk(rotational, 32) });
+    let mut scheduler = name.build(BuildOptions::for_disk(rotational, 32));
     for (flow, weight) in [(0, 100), (1, 300)] {
         let contract = Contract { rate_per_second: 1000.0, burst: 1000.0, delay: Nanos::from_millis(50) };
         let parameters =
@@ -126,6 +125,34 @@ fn who_asks_beside_as_many_that_hang_as_cfq_has_at_the_disk_is_served() {
     (20..40).for_each(|id| scheduler.add(now, read(id, 0, now)));
     let soon = now + Nanos::from_millis(500);
     assert_eq!(std::iter::from_fn(|| next(scheduler.as_mut(), &mut now, soon)).count(), 8);
+}
+
+/// Of what was queued before the first eight were given up the rest is answered at once.
+#[test]
+fn what_is_answered_beside_requests_that_hang_does_not_pass_for_them() {
+    let mut scheduler = two_flows(SchedulerName::Cfq, true);
+    let mut now = Nanos::ZERO;
+    (0..64).for_each(|id| scheduler.add(now, read(id, 0, now)));
+    let hung: Vec<_> = std::iter::from_fn(|| next(scheduler.as_mut(), &mut now, Nanos::ZERO)).collect();
+    assert_eq!(hung.len(), 8);
+    let (mut waited, mut answered) = (Nanos::ZERO, 0);
+    // Each flow has its slices in turn.
+    for id in 1000..5000 {
+        let asked = now;
+        scheduler.add(asked, read(id, 1, asked));
+        loop {
+            let sent = next(scheduler.as_mut(), &mut now, asked + PATIENCE).expect("what hangs keeps all places");
+            now += Nanos::from_millis(1);
+            scheduler.complete(now, &sent);
+            if sent.id == RequestId(id) {
+                break;
+            }
+            answered += 1;
+        }
+        waited += now.since(asked + Nanos::from_millis(1));
+    }
+    assert_eq!((answered, scheduler.queued()), (56, 0));
+    assert!(waited <= PATIENCE, "{waited} in all");
 }
 
 /// Those that keep the disk idle for a flow. The published HTBS does as ours, but may start a flow in the past, so that others are late.

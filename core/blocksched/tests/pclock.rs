@@ -80,3 +80,23 @@ fn contracts_are_kept_beside_who_has_none_and_after_spare_time() {
         assert!(got >= 244 - 16, "second {second}: {got} units");
     }
 }
+
+/// One contract is short and its flow always asks for more; the requests of the other one have time, so that one waits nearly always.
+#[test]
+fn who_has_no_contract_has_its_part_beside_one_that_asks_for_more_and_one_that_has_time() {
+    // 20 MB/s.
+    let short = Contract { rate_per_second: 4883.0, burst: 64.0, delay: Nanos::from_millis(10) };
+    let patient = Contract { delay: Nanos::SECOND, ..SMALL };
+    let greedy = [Greedy { flow: 0, units: 16, outstanding: 8 }, Greedy { flow: 1, units: 16, outstanding: 8 }];
+    let small: Vec<Arrival> =
+        (0..2000).map(|number| Arrival { at: Nanos::from_millis(5 * number), flow: 2, units: 1 }).collect();
+    let mut pclock = pclock(&[(0, short), (2, patient)]);
+    let served = Server::new(&mut pclock, TIMES, &greedy).run(&small, Nanos::from_secs(10), &mut ());
+    for second in 0..10 {
+        let within = Nanos::from_secs(second)..Nanos::from_secs(second + 1);
+        let [with, without, patient] = [0, 1, 2].map(|flow| f64::from(units(&served, flow, within.clone())));
+        let left = with + without + patient - short.rate_per_second - patient;
+        assert!(without >= 0.3 * left, "second {second}: {without} units of {left}, beside {with} and {patient}");
+        assert!(with >= short.rate_per_second - 16.0 && patient >= 190.0, "second {second}: {with} and {patient}");
+    }
+}

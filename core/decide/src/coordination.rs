@@ -10,34 +10,26 @@
 //!
 //! An operation ends when the tenant says so, is gone, has moved what it declared, falls silent, or is long overdue.
 
+mod precedence;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
 use crate::operation::{Asked, Running, Stage};
 use crate::precedence_time::PrecedenceTime;
-use crate::queue::{Moment, Waiting, begin_now, can_wait};
+use crate::queue::can_wait;
 use crate::surroundings::Surroundings;
-use minerva_model::{CoordinationSettings, Deadline, DeviceId, Grant, Nanos, Operation, RequestId, TenantId};
+use minerva_model::{CoordinationSettings, DeviceId, Grant, Nanos, Operation, RequestId, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A tenant that waits this long for its start is told to wait for a callback instead of counting slices.
-const SLICES_COUNTED_MAX: u64 = 60;
-/// An operation that moved nothing for so many slices is over: its tenant crashed, or never heard the call.
-const SILENT_SLICES_MAX: u32 = 10;
-/// An operation is done when it moved what it declared and a quarter more, for what is read beside it.
-const DONE_AT_PERCENT: u128 = 125;
+pub(crate) use precedence::Rank;
+
+/// No shorter time without bytes or under way says anything of an operation, however short slices are.
+const SECONDS_LEAST: Nanos = Nanos::from_secs(10);
 
 /// By tenant, then key.
 pub(crate) type OperationKey = (TenantId, RequestId);
-
-/// See [`Coordination::rank`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rank {
-    /// Another is to be done before it, and has the disk first.
-    Yields,
-    /// Another is to be done after it.
-    Leads,
-    /// None is.
-    Equal,
-}
 
 /// What changed in a slice.
 #[derive(Clone, Debug, Default)]
@@ -56,11 +48,19 @@ pub(crate) struct Coordination {
     operations: BTreeMap<OperationKey, Asked>,
     #[serde(alias = "turns")]
     precedence_time: PrecedenceTime,
+    /// Disks on which operations do not go before those who say nothing, in the slice that is under way.
+    #[serde(default)]
+    held_back: BTreeSet<DeviceId>,
+    /// Shares are not in force, so nothing is gained by precedence or by waiting.
+    #[serde(default)]
+    only_watches: bool,
 }
 
 impl Coordination {
-    pub(crate) fn configure(&mut self, settings: CoordinationSettings, slice: Nanos) {
+    /// `enforces`: shares are in force.
+    pub(crate) fn configure(&mut self, settings: CoordinationSettings, slice: Nanos, enforces: bool) {
         self.settings = settings;
+        self.only_watches = settings.holds_only_while_it_steers && !enforces;
         self.slice = Nanos(slice.0.max(1));
         self.precedence_time.configure(settings.precedence_max, settings.precedence_window);
     }
@@ -86,36 +86,6 @@ impl Coordination {
     /// How many there are of these tenants.
     pub(crate) fn count_of(&self, is_one: impl Fn(TenantId) -> bool) -> usize {
         self.operations.keys().filter(|(tenant, _)| is_one(*tenant)).count()
-    }
-
-    /// The operation whose precedence a tenant's share on a disk is for: the one that began first.
-    pub(crate) fn precedence(&self, tenant: TenantId, device: DeviceId) -> Option<(&RequestId, Operation, Running)> {
-        let with_precedence =
-            self.of(tenant).filter_map(|(id, one)| Some((id, one.operation, one.precedence_on(device)?)));
-        with_precedence.min_by_key(|(_, _, running)| running.begun_at)
-    }
-
-    /// How a tenant's precedence stands to those of others on the disk, by when each is to be done.
-    pub(crate) fn rank(&self, tenant: TenantId, device: DeviceId) -> Rank {
-        let due = |one: &Asked| match one.operation.deadline {
-            Some(Deadline::DoneBefore(at)) => at,
-            // It was to begin in time, which it did.
-            Some(Deadline::StartBefore(_)) | None => Nanos(u64::MAX),
-        };
-        let with_precedence = self.operations.iter().filter(|(_, one)| one.precedence_on(device).is_some());
-        let (mut own, mut first, mut last) = (Nanos(u64::MAX), Nanos(u64::MAX), Nanos::ZERO);
-        for ((other, _), one) in with_precedence {
-            if *other == tenant {
-                own = own.min(due(one));
-            } else {
-                (first, last) = (first.min(due(one)), last.max(due(one)));
-            }
-        }
-        match () {
-            () if first < own => Rank::Yields,
-            () if own < last => Rank::Leads,
-            () => Rank::Equal,
-        }
     }
 
     /// Somebody announced something for the disk.
@@ -144,7 +114,7 @@ impl Coordination {
     ) -> Grant {
         let asked = Asked { operation, asked_at: now, stage: Stage::Waiting { promised: None } };
         self.operations.insert(key.clone(), asked);
-        if !self.settings.enabled {
+        if !self.makes_wait() {
             self.begin(now, &key, around);
             return Grant::Now;
         }
@@ -173,18 +143,8 @@ impl Coordination {
         moved: impl Fn(TenantId, DeviceId) -> u64,
         around: &impl Surroundings,
     ) -> SliceChanges {
-        let mut changes = SliceChanges::default();
         self.charge_precedence(now, around);
-        for (key, one) in &mut self.operations {
-            let Stage::Running(running) = &mut one.stage else { continue };
-            let bytes = moved(key.0, one.operation.device);
-            running.moved_bytes = running.moved_bytes.saturating_add(bytes);
-            running.silent_slices = if bytes > 0 { 0 } else { running.silent_slices + 1 };
-            let done = u128::from(running.moved_bytes) * 100 > u128::from(one.operation.bytes) * DONE_AT_PERCENT;
-            if done || running.is_over(now) || running.silent_slices >= SILENT_SLICES_MAX {
-                changes.over.push(key.clone());
-            }
-        }
+        let mut changes = SliceChanges { over: self.count(now, moved), ..SliceChanges::default() };
         for key in &changes.over {
             self.operations.remove(key);
         }
@@ -197,52 +157,30 @@ impl Coordination {
         changes
     }
 
-    /// Every precedence is charged, and ends if its time is up.
-    fn charge_precedence(&mut self, now: Nanos, around: &impl Surroundings) {
-        let with_precedence = |one: &Asked| matches!(one.stage, Stage::Running(Running { has_precedence: true, .. }));
-        let keys: Vec<OperationKey> =
-            self.operations.iter().filter(|(_, one)| with_precedence(one)).map(|(key, _)| key.clone()).collect();
-        // Nobody begins meanwhile.
-        let mut waiting: BTreeMap<DeviceId, BTreeSet<TenantId>> = BTreeMap::new();
-        for ((tenant, _), one) in &self.operations {
-            if let Stage::Waiting { .. } = one.stage {
-                waiting.entry(one.operation.device).or_default().insert(*tenant);
+    /// Counts what operations moved in the slice, each byte for the one of its tenant's that began first and is not done; those that are over
+    /// by that.
+    fn count(&mut self, now: Nanos, moved: impl Fn(TenantId, DeviceId) -> u64) -> Vec<OperationKey> {
+        let (least, counts_once) = (self.seconds_least(), self.settings.counts_what_it_had);
+        let under_way = self.operations.iter_mut().filter_map(|(key, one)| match &mut one.stage {
+            Stage::Running(running) => Some((key, one.operation, running)),
+            Stage::Waiting { .. } => None,
+        });
+        let mut under_way: Vec<(&OperationKey, Operation, &mut Running)> = under_way.collect();
+        under_way.sort_by_key(|(_, _, running)| running.begun_at);
+        let mut uncounted: BTreeMap<(TenantId, DeviceId), u64> = BTreeMap::new();
+        let mut over = Vec::new();
+        for (key, operation, running) in under_way {
+            let all = moved(key.0, operation.device);
+            let left = uncounted.entry((key.0, operation.device)).or_insert(all);
+            let bytes = if counts_once { running.lacks(&operation).min(*left) } else { all };
+            *left = left.saturating_sub(bytes);
+            running.moved_bytes = running.moved_bytes.saturating_add(bytes);
+            running.note_silence(now, all == 0);
+            if running.lacks(&operation) == 0 || running.is_over(now) || running.is_silent(now, least) {
+                over.push(key.clone());
             }
         }
-        let is_waited_for = |tenant: TenantId, device: DeviceId| {
-            waiting.get(&device).is_some_and(|all| all.len() > usize::from(all.contains(&tenant)))
-        };
-        for key in keys {
-            self.charge(now, &key, is_waited_for, around);
-            let left = self.precedence_time.left(now, around.account(key.0));
-            let Some(Stage::Running(running)) = self.operations.get_mut(&key).map(|one| &mut one.stage) else {
-                continue;
-            };
-            running.has_precedence = left >= self.slice && !running.is_overdue(now, self.slice);
-        }
-        self.precedence_time.forget_whole(now);
-    }
-
-    /// Charges precedence for the time since it was last charged, a slice at most, if somebody else could have had the disk.
-    fn charge(
-        &mut self,
-        now: Nanos,
-        key: &OperationKey,
-        is_waited_for: impl Fn(TenantId, DeviceId) -> bool,
-        around: &impl Surroundings,
-    ) {
-        let Some(Asked { operation: Operation { device, .. }, stage: Stage::Running(running), .. }) =
-            self.operations.get(key).copied()
-        else {
-            return;
-        };
-        if running.has_precedence && (around.is_shared(device, key.0) || is_waited_for(key.0, device)) {
-            let length = now.since(running.charged_at).min(self.slice);
-            self.precedence_time.take(now, around.account(key.0), length);
-        }
-        if let Some(Stage::Running(running)) = self.operations.get_mut(key).map(|one| &mut one.stage) {
-            running.charged_at = now;
-        }
+        over
     }
 
     /// The tenant has begun of its own accord, or confirms that it has. False if it never asked.
@@ -306,43 +244,13 @@ impl Coordination {
         }
     }
 
-    /// What is to begin now on a disk.
-    fn due(&self, now: Nanos, device: DeviceId, around: &impl Surroundings) -> Vec<OperationKey> {
-        let running = self.running_on(device).count();
-        let (keys, waiting) = self.waiting_on(device, around);
-        let moment = Moment {
-            now,
-            next_look: self.next_look(now),
-            slots_free: (self.settings.running_max as usize).saturating_sub(running),
-            contended: !self.has_room(device, around),
-        };
-        begin_now(moment, &waiting).into_iter().map(|index| keys[index].clone()).collect()
+    /// Operations may have to wait. Otherwise each begins as soon as it is asked for.
+    fn makes_wait(&self) -> bool {
+        self.settings.enabled && !self.only_watches
     }
 
-    /// Those that wait for a disk.
-    fn waiting_on(&self, device: DeviceId, around: &impl Surroundings) -> (Vec<OperationKey>, Vec<Waiting>) {
-        let waiting = |(key, one): (&OperationKey, &Asked)| {
-            let Stage::Waiting { promised } = one.stage else { return None };
-            let latest = self.latest_start(key.0, one, around);
-            let waiting = Waiting {
-                asked_at: one.asked_at,
-                estimate: around.estimate(key.0, &one.operation),
-                // What was promised is kept.
-                latest_start: promised.map_or(latest, |at| at.min(latest)),
-            };
-            Some((key.clone(), waiting))
-        };
-        self.operations.iter().filter(|(_, one)| one.operation.device == device).filter_map(waiting).unzip()
-    }
-
-    /// No more others are on the disk than are no reason to wait.
-    pub(crate) fn has_room(&self, device: DeviceId, around: &impl Surroundings) -> bool {
-        around.is_watched(device) && around.competitors(device) <= self.settings.contention_accepted
-    }
-
-    /// When waiting operations are looked at again, at the latest: the next slice may come late.
-    fn next_look(&self, now: Nanos) -> Nanos {
-        now + self.slice + Nanos(self.slice.0 / 2)
+    fn seconds_least(&self) -> Nanos {
+        if self.settings.counts_what_it_had { SECONDS_LEAST } else { Nanos::ZERO }
     }
 
     fn begin(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
@@ -354,47 +262,8 @@ impl Coordination {
             done_at: now + around.estimate(key.0, &one.operation),
             moved_bytes: 0,
             silent_slices: 0,
+            last_bytes_at: now,
             history_factor: around.history_factor(key.0, one.operation.device),
         });
-    }
-
-    fn latest_start(&self, tenant: TenantId, one: &Asked, around: &impl Surroundings) -> Nanos {
-        match one.operation.deadline {
-            Some(Deadline::StartBefore(at)) => at,
-            Some(Deadline::DoneBefore(at)) => at - around.estimate(tenant, &one.operation),
-            None => one.asked_at + self.settings.hold_max,
-        }
-    }
-
-    /// After how many slices an operation can be told to begin: when nothing is before it but operations that are
-    /// coordinated too, and those are known well enough.
-    fn promise(&mut self, now: Nanos, key: &OperationKey, latest: Nanos, around: &impl Surroundings) -> Option<u32> {
-        let operation = self.operations.get(key)?.operation;
-        let device = operation.device;
-        let known = self.running_on(device).next().is_some()
-            && around.is_measured(&operation)
-            && self.has_room(device, around)
-            && self.settings.running_max == 1;
-        if !known {
-            return None;
-        }
-        let busy_until = self.running_on(device).map(|running| running.done_at).max()?.max(now);
-        let ahead = self.operations.iter().filter(|(other, one)| {
-            *other != key && one.operation.device == device && matches!(one.stage, Stage::Waiting { .. })
-        });
-        let begins = ahead.fold(busy_until, |at, (other, one)| at + around.estimate(other.0, &one.operation));
-        let slices = begins.since(now).0.div_ceil(self.slice.0).max(1);
-        let at = now + Nanos(slices * self.slice.0);
-        if slices > SLICES_COUNTED_MAX || at > latest {
-            return None;
-        }
-        let one = self.operations.get_mut(key)?;
-        one.stage = Stage::Waiting { promised: Some(at) };
-        u32::try_from(slices).ok()
-    }
-
-    /// Those that have precedence on a disk, and so take a place.
-    pub(crate) fn running_on(&self, device: DeviceId) -> impl Iterator<Item = Running> {
-        self.operations.values().filter_map(move |one| one.precedence_on(device))
     }
 }

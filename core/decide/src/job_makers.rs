@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// What was moved counts half as much after it.
 const HALF_LIFE: Nanos = Nanos::from_secs(900);
-/// For so long after the last of it.
+/// For so long after the last of it; of what was moved for up to a half-life less.
 const REMEMBERED: Nanos = Nanos::from_secs(3_600);
 /// Of more makers those are forgotten of whom it would end first.
 const MAKERS_MAX: usize = 1_000;
@@ -32,7 +32,7 @@ pub(crate) struct Makers {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Maker {
     overrun_until: Nanos,
-    /// The most that a tenant of it had moved as jobs that are over, when the last of them ended.
+    /// The most that a tenant of it had moved as jobs that are over, at the last half-life's end before the last of them ended.
     past_bytes: u64,
     past_at: Option<Nanos>,
 }
@@ -42,9 +42,22 @@ impl Maker {
         self.overrun_until.max(self.past_at.map_or(Nanos::ZERO, |at| at + REMEMBERED))
     }
 
+    /// How many half-lives are over, and when the last of them was; nothing where nothing is remembered.
+    fn half_lives(&self, now: Nanos) -> Option<(u64, Nanos)> {
+        let at = self.past_at.filter(|at| now.since(*at) < REMEMBERED)?;
+        let over = now.since(at).0 / HALF_LIFE.0;
+        Some((over, at + Nanos(over * HALF_LIFE.0)))
+    }
+
     fn past(&self, now: Nanos) -> u64 {
-        let Some(age) = self.past_at.map(|at| now.since(at)).filter(|age| *age < REMEMBERED) else { return 0 };
-        self.past_bytes >> (age.0 / HALF_LIFE.0)
+        self.half_lives(now).map_or(0, |(over, _)| self.past_bytes >> over)
+    }
+
+    /// What is remembered is from now on so much. The half-life that is under way goes on, whoever ends jobs in it: else it would never be over
+    /// where they end one soon after the other.
+    fn ended(&mut self, now: Nanos, bytes: u64) {
+        let begun = self.half_lives(now).map_or(now, |(_, begun)| begun);
+        (self.past_bytes, self.past_at) = (bytes, Some(begun));
     }
 }
 
@@ -83,7 +96,7 @@ impl Makers {
         let now = self.now;
         self.note(tenant, |maker| {
             if bytes >= maker.past(now) {
-                (maker.past_bytes, maker.past_at) = (bytes, Some(now));
+                maker.ended(now, bytes);
             }
         });
     }
@@ -152,15 +165,21 @@ mod tests {
 
     #[test]
     fn jobs_of_one_after_the_other_in_groups_of_their_own_do_not_add_up() {
-        let mut makers = Makers::default();
-        let mut past = 0;
-        for number in 0..100 {
-            makers.advance(Nanos::from_secs(number * 1_800));
-            makers.tenant_seen(&tenant(number, "user"));
-            past = makers.past(TenantId(number));
-            makers.ended(TenantId(number), past + 3_000);
-            makers.tenant_gone(TenantId(number));
-        }
-        assert_eq!(past, 999, "of 3,000 each half an hour");
+        // Of 3,000 each.
+        let past_after = |seconds: u64| {
+            let mut makers = Makers::default();
+            let mut past = 0;
+            for number in 0..100 {
+                makers.advance(Nanos::from_secs(number * seconds));
+                makers.tenant_seen(&tenant(number, "user"));
+                past = makers.past(TenantId(number));
+                makers.ended(TenantId(number), past + 3_000);
+                makers.tenant_gone(TenantId(number));
+            }
+            past
+        };
+        assert_eq!(past_after(1_800), 999, "each half an hour");
+        let often = past_after(600);
+        assert!((3_000..10_000).contains(&often), "each ten minutes: {often}");
     }
 }

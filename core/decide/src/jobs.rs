@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A job that moves more than this many times what was declared is not believed again, whatever else its tenant declares.
 const OVERRUN_MAX: u64 = 2;
+/// What was moved as earlier jobs counts half as much after it, so that honest jobs of one service do not add up for days.
+const PAST_HALF_LIFE: Nanos = Nanos::from_secs(900);
 
 /// Jobs that a rule of the operator's names, and those that tenants say they are, which counts for more.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub(crate) struct Named {
     overrun: BTreeSet<TenantId>,
     /// What tenants that declared anything moved as jobs that they declared and that are over.
     past: BTreeMap<TenantId, u64>,
+    /// Up to when that was halved: whole half-lives, the same for all, so that jobs that end often do not put it off.
+    #[serde(default)]
+    halved_at: Nanos,
     #[serde(default)]
     makers: Makers,
 }
@@ -57,9 +62,15 @@ impl Named {
         self.makers.tenant_seen(tenant);
     }
 
-    /// A slice ended.
-    pub(crate) fn advance(&mut self, now: Nanos) {
+    /// A slice ended. `fades`: what was moved as jobs that are over counts less and less.
+    pub(crate) fn advance(&mut self, now: Nanos, fades: bool) {
         self.makers.advance(now);
+        let half_lives = now.since(self.halved_at).0 / PAST_HALF_LIFE.0;
+        self.halved_at += Nanos(half_lives * PAST_HALF_LIFE.0);
+        if fades && half_lives > 0 {
+            let halvings = u32::try_from(half_lives).unwrap_or(u32::MAX);
+            self.past.values_mut().for_each(|bytes| *bytes = bytes.checked_shr(halvings).unwrap_or(0));
+        }
     }
 
     /// What the rules say; whether that changes what the tenant is.

@@ -11,7 +11,7 @@
 
 use minerva_model::{DeviceId, IoSignals, TenantId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A tenant that got less than this part of what its share allows asked for no more.
 const ASKS_FOR_MORE: f64 = 0.5;
@@ -56,6 +56,11 @@ impl Lags {
     /// Operations on the disk are not to go ahead now.
     pub(crate) fn hold_back(&self, device: DeviceId) -> bool {
         self.0.get(&device).is_some_and(|disk| disk.holds_back)
+    }
+
+    /// The disks on which they are not.
+    pub(crate) fn held_back(&self) -> BTreeSet<DeviceId> {
+        self.0.iter().filter(|(_, disk)| disk.holds_back).map(|(device, _)| *device).collect()
     }
 
     /// A slice of a disk.

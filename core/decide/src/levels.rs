@@ -47,6 +47,12 @@ impl SharePolicy for Rule {
 pub(crate) struct Levels {
     settings: LevelSettings,
     claimed: BTreeMap<TenantId, Claimed>,
+    /// Of those whose claims changed since the last slice ended, the mildest level that they had before.
+    #[serde(default)]
+    mildest: BTreeMap<TenantId, Level>,
+    /// The mildest level of each in the slice that ended last, where it is below `normal`.
+    #[serde(default)]
+    of_slice: BTreeMap<TenantId, Level>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,6 +82,7 @@ impl Levels {
         if claims::is_empty(&claims) {
             return self.release(tenant);
         }
+        self.note(tenant);
         self.claimed.insert(tenant, Claimed { claims, request: request.cloned() });
     }
 
@@ -85,11 +92,34 @@ impl Levels {
     }
 
     pub(crate) fn release(&mut self, tenant: TenantId) {
+        self.note(tenant);
         self.claimed.remove(&tenant);
     }
 
     pub(crate) fn get(&self, tenant: TenantId) -> Level {
         self.claimed.get(&tenant).map_or(Level::Normal, |claimed| claims::level(&claimed.claims))
+    }
+
+    /// A tenant's claims are about to change.
+    fn note(&mut self, tenant: TenantId) {
+        let level = self.get(tenant);
+        let mildest = self.mildest.entry(tenant).or_insert(level);
+        *mildest = level.min(*mildest);
+    }
+
+    /// A slice ended. What ends or begins by itself does so after this ([`Levels::advance`]).
+    pub(crate) fn slice_ended(&mut self) {
+        let mildest = std::mem::take(&mut self.mildest);
+        let of_slice = self.claimed.keys().map(|tenant| {
+            let level = self.get(*tenant);
+            (*tenant, mildest.get(tenant).map_or(level, |before| level.min(*before)))
+        });
+        self.of_slice = of_slice.filter(|(_, level)| *level != Level::Normal).collect();
+    }
+
+    /// The mildest level that a tenant had in the slice that ended last: one that steps back at the end of each gives up nothing.
+    pub(crate) fn of_slice(&self, tenant: TenantId) -> Level {
+        self.of_slice.get(&tenant).copied().unwrap_or_default()
     }
 
     /// When the level ends by itself, if that is known.

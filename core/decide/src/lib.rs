@@ -12,7 +12,7 @@
 //! | `presence` | who is on a disk, though it was not served in every slice |
 //! | `floor`, `floor_level` | everyone who uses the disk keeps a part of it |
 //! | `levels` | who steps back, how far and until when |
-//! | `credits`, `account`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
+//! | `credits`, `earning`, `account`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
 //! | `moved`, `reported` | what the cache moved for a tenant earns |
 //! | `coordination`, `operation`, `queue`, `precedence_time` | who waits with an operation, who begins now, and for how long it goes ahead |
 //! | `adjustments`, `adjusting` | what the operator gives accounts and takes from them |
@@ -54,6 +54,7 @@ mod crowd;
 mod deal;
 mod demand;
 mod disk;
+mod earning;
 mod equal_part;
 mod fennel;
 mod floor;
@@ -278,6 +279,7 @@ impl Decider {
         self.devices.remove(&id);
         self.disks.remove(&id);
         self.policies.contracts.device_gone(id);
+        self.policies.makespan.device_gone(id);
         self.participation.device_gone(id)
     }
 

@@ -5,6 +5,7 @@
 
 mod bursts;
 mod caps;
+mod ending;
 mod lifting;
 mod order;
 mod policy;
@@ -16,7 +17,6 @@ mod runs;
 mod tests;
 mod view;
 
-use crate::characterise::profile;
 use crate::compose::Pair;
 use crate::job_trace::{Moved, Trace};
 use crate::jobs::Named;
@@ -74,6 +74,9 @@ pub(crate) struct Rule {
     /// Whom the operator's rules exclude from steering.
     #[serde(default)]
     excluded: BTreeSet<TenantId>,
+    /// Whose run that is under way is only a part of one.
+    #[serde(default)]
+    parts: BTreeSet<TenantId>,
     /// The operator has jobs that wait capped.
     #[serde(default)]
     cap_jobs: bool,
@@ -85,14 +88,14 @@ impl Rule {
         let is_changed = |name: &String| self.settings.jobs.get(name) != settings.jobs.get(name);
         let changed: Vec<TenantId> =
             self.names.iter().filter(|(_, name)| is_changed(name)).map(|(tenant, _)| *tenant).collect();
-        changed.into_iter().for_each(|tenant| drop(self.end(tenant)));
+        changed.into_iter().for_each(|tenant| self.cut(tenant));
         (self.settings, self.cap_jobs) = (settings.clone(), cap_jobs);
     }
 
     pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
         self.note_excluded(tenant);
         if self.named.rule(tenant.id, tenant.job.as_ref()) {
-            self.end(tenant.id);
+            self.cut(tenant.id);
             // What was wrong before the operator corrected.
             if self.settings.changed_rules_are_believed {
                 self.named.believe(tenant.id);
@@ -113,7 +116,7 @@ impl Rule {
             self.excluded.remove(&tenant.id);
         } else if !self.excluded.contains(&tenant.id) {
             if self.settings.excluded_are_no_jobs {
-                self.end(tenant.id);
+                self.cut(tenant.id);
             }
             self.excluded.insert(tenant.id);
         }
@@ -155,34 +158,18 @@ impl Rule {
         self.running.keys().filter_map(burst).collect()
     }
 
-    /// What a job moved in all is what its name does.
-    fn end(&mut self, tenant: TenantId) -> Option<JobRun> {
-        let job = self.job(tenant).cloned();
-        let trace = self.traces.remove(&tenant);
-        self.courses.remove(&tenant);
-        self.attained.remove(&tenant);
-        self.active.remove(&tenant);
-        let mut attained: Vec<(u64, DeviceId)> = Vec::new();
-        self.running.retain(|(device, of), running| {
-            if *of == tenant {
-                attained.push((running.attained_bytes, *device));
-            }
-            *of != tenant
-        });
-        self.places.retain(|(_, of), _| *of != tenant);
-        let (_, device) = attained.iter().max().copied()?;
-        let job = job?;
-        let bytes = attained.iter().fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
-        if bytes == 0 {
-            return None;
+    /// A disk is gone; its number may come back as another.
+    pub(crate) fn device_gone(&mut self, device: DeviceId) {
+        if !self.settings.knowledge_fades {
+            return;
         }
-        self.named.ended(tenant, bytes);
-        let profile = trace.as_ref().and_then(profile);
-        let phases = profile.as_ref().map_or(&[][..], |profile| &profile.phases);
-        let owner = self.owners.get(&tenant).map(String::as_str);
-        self.runs.learn(&job.name, owner, bytes as f64, phases);
-        let profile = profile?;
-        Some(JobRun { name: job.name, tenant, device, declared_bytes: job.bytes, profile })
+        let on_it: Vec<TenantId> = self.running.keys().filter(|(on, _)| *on == device).map(|(_, of)| *of).collect();
+        if self.settings.parts_teach_nothing {
+            self.parts.extend(on_it);
+        }
+        self.running.retain(|(on, _), _| *on != device);
+        self.places.retain(|(on, _), _| *on != device);
+        self.lifting.remove(&device);
     }
 
     fn job(&self, tenant: TenantId) -> Option<&JobSettings> {
@@ -251,6 +238,7 @@ impl Rule {
         let new = Running { since: now, ..Running::default() };
         let is_sized = self.is_sized(row.tenant);
         let leads = self.places.get(&(row.device, row.tenant)).is_some_and(QueuePosition::leads);
+        let computes = self.is_computing(row);
         let running = self.running.entry((row.device, row.tenant)).or_insert(new);
         running.led_slices = if leads { running.led_slices.saturating_add(1) } else { 0 };
         // In the first of them an elevator still serves others, and what it has then would be all that is known of it for long. Without sizes
@@ -258,7 +246,8 @@ impl Rule {
         let enough = if self.settings.in_order_within_slices && is_sized { LED_SLICES } else { 1 };
         running.has_led |= running.led_slices >= enough;
         running.attained_bytes = running.attained_bytes.saturating_add(bytes);
-        running.bytes_per_second_max = running.bytes_per_second_max.max(row.bytes_per_second());
+        let forgets = self.settings.knowledge_fades && running.has_led && leads && !computes;
+        running.note_rate(row, forgets);
         running.last_used = now;
         let attained = self.attained.entry(row.tenant).or_default();
         *attained = attained.saturating_add(bytes);

@@ -1,6 +1,6 @@
 //! A tenant that may ask.
 
-use minerva_model::Terms;
+use minerva_model::{Role, Terms};
 use serde::{Deserialize, Serialize};
 
 /// What is known of a tenant that may ask.
@@ -14,4 +14,11 @@ pub(crate) struct Member {
     pub(crate) declaration_key: String,
     pub(crate) excluded: bool,
     pub(crate) terms: Terms,
+}
+
+impl Member {
+    /// What it gives up earns. `unless_excluded`: not where a rule excludes it.
+    pub(crate) fn may_earn(&self, unless_excluded: bool) -> bool {
+        self.terms.role == Role::Participant && !(unless_excluded && self.excluded)
+    }
 }

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | accounts other than the tenant's and the cache's used the disk | what a slice at `idle` is worth beside them, by how much of what it was due was moved |
 //! | nobody else did | nothing: what moves on a quiet disk gives up nothing |
-//! | a tenant of the account used it too, above `idle` or raised | nothing |
+//! | a tenant of the account used it too, above `idle` at any time in it or raised | nothing |
 //!
 //! Of several disks the best counts, and of a slice no more than what the account did not earn in it by itself. An entry stands in the
 //! ledger under the report's key, so whoever asks again, after whatever crash, earns nothing more. That no byte is reported twice is
@@ -18,7 +18,7 @@ use crate::disk::Present;
 use crate::participation::Participation;
 use crate::reported::{Entered, counted};
 use minerva_model::{
-    DeviceId, Effect, LedgerEntry, Level, MicroCredits, MigrationReason, MigrationReport, Nanos, Role, Share, Signals,
+    DeviceId, Effect, LedgerEntry, Level, MicroCredits, MigrationReason, MigrationReport, Nanos, Share, Signals,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,8 @@ impl Participation {
         present: &BTreeMap<DeviceId, Vec<Present>>,
     ) -> Result<(String, Earning), MigrationReason> {
         let settings = self.credits.settings();
-        let member = self.members.get(&report.tenant).filter(|member| member.terms.role == Role::Participant);
+        let member = self.members.get(&report.tenant);
+        let member = member.filter(|member| member.may_earn(settings.earned_by_whole_slices));
         let (Some(member), Some(meaning), true) =
             (member, self.levels.meaning(Level::Idle), self.enforces && settings.enabled)
         else {
@@ -103,13 +104,15 @@ impl Participation {
 
     /// Who of those at a disk is neither of an account nor the cache.
     fn beside(&self, account: &str, service: Option<&str>, device: DeviceId, there: &[Present]) -> Beside {
+        let whole_slices = self.credits.settings().earned_by_whole_slices;
+        let level = |tenant| if whole_slices { self.levels.of_slice(tenant) } else { self.levels.get(tenant) };
         let (mut accounts, mut shares, mut own_use) = (BTreeSet::new(), 0_u64, false);
         for present in there {
             let Some(member) = self.members.get(&present.tenant) else { continue };
             if member.account == account {
                 let raised = self.boosts.is_boosted(present.tenant)
                     || self.coordination.precedence(present.tenant, device).is_some();
-                own_use |= raised || self.levels.get(present.tenant) != Level::Idle;
+                own_use |= raised || level(present.tenant) != Level::Idle;
             } else if service != Some(member.account.as_str()) {
                 accounts.insert(member.account.as_str());
                 shares = shares.saturating_add(u64::from(present.in_force.get()));

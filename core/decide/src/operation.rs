@@ -10,6 +10,10 @@ const OVERRUN_TIMES: u64 = 4;
 const TURN_SLICES_LEAST: u64 = 10;
 /// And it is never taken for over before this.
 const OVERRUN_LEAST: Nanos = Nanos::from_secs(60);
+/// An operation that moved nothing for so many slices is over: its tenant crashed, or never heard the call.
+const SILENT_SLICES_MAX: u32 = 10;
+/// An operation is done when it moved what it declared and a quarter more, for what is read beside it.
+const DONE_AT_PERCENT: u128 = 125;
 
 /// The precedence of an operation as a factor.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -68,6 +72,9 @@ pub(crate) struct Running {
     pub(crate) done_at: Nanos,
     pub(crate) moved_bytes: u64,
     pub(crate) silent_slices: u32,
+    /// The end of the last slice in which its tenant moved anything, or when it began.
+    #[serde(default)]
+    pub(crate) last_bytes_at: Nanos,
     /// It has precedence. Once lost it does not come back, so that shares do not flap.
     #[serde(alias = "in_turn")]
     pub(crate) has_precedence: bool,
@@ -91,9 +98,30 @@ impl Asked {
 }
 
 impl Running {
-    /// It has taken so long that it has had its precedence.
-    pub(crate) fn is_overdue(&self, now: Nanos, slice: Nanos) -> bool {
-        now.since(self.begun_at) > self.long().max(Nanos(slice.0.saturating_mul(TURN_SLICES_LEAST)))
+    /// It has taken so long that it has had its precedence, which is no shorter than `least`.
+    pub(crate) fn is_overdue(&self, now: Nanos, slice: Nanos, least: Nanos) -> bool {
+        let slices = Nanos(slice.0.saturating_mul(TURN_SLICES_LEAST));
+        now.since(self.begun_at) > self.long().max(slices).max(least)
+    }
+
+    /// A slice ended.
+    pub(crate) fn note_silence(&mut self, now: Nanos, is_silent: bool) {
+        if is_silent {
+            self.silent_slices += 1;
+        } else {
+            (self.silent_slices, self.last_bytes_at) = (0, now);
+        }
+    }
+
+    /// Its tenant has moved nothing for long, and for no less than `least`.
+    pub(crate) fn is_silent(&self, now: Nanos, least: Nanos) -> bool {
+        self.silent_slices >= SILENT_SLICES_MAX && now.since(self.last_bytes_at) >= least
+    }
+
+    /// Bytes until it is done.
+    pub(crate) fn lacks(&self, operation: &Operation) -> u64 {
+        let done = u128::from(operation.bytes) * DONE_AT_PERCENT / 100 + 1;
+        u64::try_from(done).unwrap_or(u64::MAX).saturating_sub(self.moved_bytes)
     }
 
     /// It has taken so long that nobody will hear of its end.

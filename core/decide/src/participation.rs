@@ -5,9 +5,8 @@ use crate::answers::{Answers, key_reused};
 use crate::bandwidth::Bandwidths;
 use crate::boosts::Boosts;
 use crate::coordination::{Coordination, OperationKey, Rank};
-use crate::credits::{Credits, Earning};
+use crate::credits::Credits;
 use crate::crowd::{Around, Crowd, Neighbour};
-use crate::demand::demand_ppm;
 use crate::disk::Present;
 use crate::lag::{Contender, Lags};
 use crate::levels::Levels;
@@ -18,7 +17,7 @@ use crate::stance::{OperationStance, Stance};
 use minerva_model::{
     Boost, Decision, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted,
     IoSignals, LedgerEntry, Level, LevelClaims, Lifetime, Mode, Nanos, Purchase, Reason, Recalled, RefusalKind,
-    Refused, RequestId, Role, Signals, Tenant, TenantId,
+    Refused, RequestId, Signals, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,12 +54,12 @@ pub(crate) struct Participation {
 
 impl Participation {
     pub(crate) fn configure(&mut self, config: &EngineConfig) {
+        self.enforces = config.mode == Mode::Enforce;
         self.levels.configure(config.levels);
         self.credits.configure(config.credits);
-        self.coordination.configure(config.coordination, config.observe.slice);
+        self.coordination.configure(config.coordination, config.observe.slice, self.enforces);
         self.bandwidths.configure(config.coordination.bandwidth_half_life);
         self.crowd.configure(&config.coordination);
-        self.enforces = config.mode == Mode::Enforce;
     }
 
     /// Nobody asked for anything that bears on shares.
@@ -235,6 +234,7 @@ impl Participation {
         let mut changed: BTreeSet<TenantId> = BTreeSet::new();
         self.crowd.watched(&signals.devices);
         self.credits.slice_ended();
+        self.levels.slice_ended();
         if !self.is_quiet() {
             self.take_crowd(now, present);
             self.note_lags(signals, history);
@@ -244,6 +244,9 @@ impl Participation {
             let around = Around::new(&self.crowd, &self.bandwidths, &self.members, history);
             let moved = |tenant, device| moved(signals, tenant, device);
             let changes = self.coordination.slice(now, moved, &around);
+            let held_back =
+                if self.coordination.settings().spare_silent { self.lags.held_back() } else { BTreeSet::new() };
+            self.coordination.hold_back(held_back);
             changed.extend(changes.over.iter().chain(&changes.ready).map(|(tenant, _)| *tenant));
             effects.extend(changes.ready.into_iter().map(ready));
             changed.extend(self.boosts.slice());
@@ -343,45 +346,9 @@ impl Participation {
             lags.slice(device, &contenders, signals.io.iter().filter(|row| row.device == device));
         }
     }
-
-    fn earn(&mut self, signals: &Signals) {
-        let Self { levels, boosts, coordination, members, crowd, credits, .. } = self;
-        let settings = *credits.settings();
-        let mut earnings = Vec::new();
-        for (device, all) in crowd.devices() {
-            let mut accounts: Vec<usize> = all.iter().map(|one| one.present.key).collect();
-            accounts.sort_unstable();
-            accounts.dedup();
-            let shares: u64 = all.iter().map(|one| u64::from(one.present.in_force.get())).sum();
-            let total = signals.devices.iter().find(|row| row.device == *device).map(|row| row.transferred.bytes());
-            for Present { tenant, in_force, .. } in all.iter().map(|one| one.present) {
-                let Some(meaning) = levels.meaning(levels.get(tenant)) else { continue };
-                let raised = boosts.is_boosted(tenant) || coordination.precedence(tenant, *device).is_some();
-                let (false, Some(member), Some(row)) = (raised, members.get(&tenant), io(signals, tenant, *device))
-                else {
-                    continue;
-                };
-                if member.terms.role != Role::Participant {
-                    continue;
-                }
-                let total = total.unwrap_or_else(|| row.transferred.bytes());
-                let due = u128::from(total) * u128::from(in_force.get()) / u128::from(shares.max(1));
-                let own = settings.on(member.terms);
-                let earning = Earning {
-                    accounts_active: accounts.len() as u32,
-                    points: meaning.points,
-                    demand_ppm: demand_ppm(row, due),
-                    held_max: own.held_max,
-                    expiry: own.expiry,
-                };
-                earnings.push((member.account.as_str(), earning));
-            }
-        }
-        credits.earn(earnings.into_iter());
-    }
 }
 
-fn io(signals: &Signals, tenant: TenantId, device: DeviceId) -> Option<&IoSignals> {
+pub(crate) fn io(signals: &Signals, tenant: TenantId, device: DeviceId) -> Option<&IoSignals> {
     // Rows are sorted, as a sample promises; a driver that breaks the promise costs time only.
     let position = signals.io.binary_search_by_key(&(tenant, device), |row| (row.tenant, row.device));
     let found = position.ok().map(|index| &signals.io[index]);

@@ -2,6 +2,8 @@
 
 #![expect(clippy::expect_used, reason = "what a test cannot do without ends it, in its helpers too")]
 
+#[path = "abuse/earning.rs"]
+mod earning;
 mod world;
 
 use minerva_model::{
@@ -25,9 +27,21 @@ fn operation(bytes: u64, begin_within: Nanos, now: Nanos) -> Wish {
     Wish::Coordinate(Operation { device: DISK, access: AccessKind::SequentialRead, bytes, deadline }.into())
 }
 
-fn has_precedence(world: &World, tenant: u64) -> bool {
-    let decision = world.decider.decision(TenantId(tenant), DISK);
-    decision.is_some_and(|decision| decision.factors.iter().any(|factor| factor.policy == PolicyName::COORDINATION))
+/// By how much a tenant is raised because of an operation that has precedence.
+fn raised(world: &World, tenant: u64) -> Option<f64> {
+    let decision = world.decider.decision(TenantId(tenant), DISK)?;
+    decision.factors.iter().find(|factor| factor.policy == PolicyName::COORDINATION).map(|factor| factor.value)
+}
+
+fn goes_ahead(world: &World, tenant: u64) -> bool {
+    raised(world, tenant).is_some_and(|factor| factor > 1.0)
+}
+
+/// Whether those who say nothing are spared.
+fn world_that_spares(spare_silent: bool, sizes: &[f64]) -> World {
+    let mut config = EngineConfig::default();
+    config.coordination.spare_silent = spare_silent;
+    World::new(&config, DISK_BYTES_PER_SECOND, sizes, 1, 0.0)
 }
 
 fn moved(world: &World, tenant: usize) -> f64 {
@@ -37,24 +51,45 @@ fn moved(world: &World, tenant: usize) -> f64 {
 /// Four terabytes that begin at once, beside two that say nothing.
 #[test]
 fn a_huge_operation_is_ahead_for_a_minute_and_then_as_everyone() {
-    let mut world = world(&[ENDLESS; 3]);
+    let mut world = world_that_spares(false, &[ENDLESS; 3]);
     world.ask(0, operation(4 << 40, Nanos(1), Nanos::ZERO));
     let none = BTreeMap::new();
     let mut slices_ahead = 0;
     for _ in 0..70 {
         world.slice(&none);
-        slices_ahead += u32::from(has_precedence(&world, 0));
+        slices_ahead += u32::from(goes_ahead(&world, 0));
     }
     // A minute, and what is given back meanwhile.
     assert!((55..=67).contains(&slices_ahead), "{slices_ahead} slices");
     let before = [0, 1, 2].map(|tenant| moved(&world, tenant));
     for _ in 0..600 {
         world.slice(&none);
-        slices_ahead += u32::from(has_precedence(&world, 0));
+        slices_ahead += u32::from(goes_ahead(&world, 0));
     }
     assert!(slices_ahead <= 67, "precedence that was lost does not come back");
     let after = [0, 1, 2].map(|tenant| moved(&world, tenant) - before[tenant]);
     assert!(after[0] <= 1.05 * after[1] && after[0] <= 1.05 * after[2], "{after:?}");
+}
+
+/// Beside two that say nothing, and are never ahead of what they would have.
+#[test]
+fn an_operation_that_is_held_back_keeps_its_time_for_when_it_is_not() {
+    let mut world = world_that_spares(true, &[ENDLESS; 3]);
+    world.ask(0, operation(4 << 40, Nanos(1), Nanos::ZERO));
+    let none = BTreeMap::new();
+    let ahead: u32 = (0..120)
+        .map(|_| {
+            world.slice(&none);
+            u32::from(goes_ahead(&world, 0))
+        })
+        .sum();
+    assert!(ahead <= 5 && raised(&world, 0) == Some(1.0), "{ahead} slices, {:?}", raised(&world, 0));
+    // Two minutes later those who say nothing step back.
+    (1..3).for_each(|tenant| {
+        world.ask(tenant, Wish::SetLevel { level: Level::Low, lifetime: Lifetime::UntilReleased });
+    });
+    (0..3).for_each(|_| world.slice(&none));
+    assert!(raised(&world, 0).is_some(), "it has its precedence");
 }
 
 /// The only place is not taken for ever, and who waits for it is not told to go on beside the thief before it must.
@@ -80,8 +115,8 @@ fn an_honest_operation_waits_for_a_huge_one_no_longer_than_a_minute() {
 /// One that announces the next operation when the last is done, for an hour: large ones, and ones that end within a slice.
 #[test]
 fn operations_back_to_back_are_ahead_for_a_tenth_of_the_time() {
-    for bytes in [100_000_000, 1_000_000] {
-        let mut world = world(&[ENDLESS; 3]);
+    for (bytes, spare_silent) in [(100_000_000, true), (100_000_000, false), (1_000_000, true), (1_000_000, false)] {
+        let mut world = world_that_spares(spare_silent, &[ENDLESS; 3]);
         let none = BTreeMap::new();
         let (mut under_way, mut turns, mut asked_for) = (None::<RequestId>, 0, 0.0);
         for _ in 0..3_600 {
@@ -92,7 +127,7 @@ fn operations_back_to_back_are_ahead_for_a_tenth_of_the_time() {
                 asked_for = moved(&world, 0) + bytes as f64;
                 under_way = Some(world.ask(0, operation(bytes, Nanos(1), world.now)));
             }
-            turns += u32::from(has_precedence(&world, 0));
+            turns += u32::from(goes_ahead(&world, 0));
             world.slice(&none);
         }
         assert!(turns <= 60 + 360 + 10, "{turns} slices of 3,600");
@@ -158,7 +193,11 @@ fn put_into_a_group(world: &mut World, number: u64) {
 
 /// As the operator's file says now, or of the making of whom a group was delegated to.
 fn seen_again(world: &mut World, number: u64, group: Option<&str>, delegated_from: Option<CgroupRef>) {
-    let tenant = Tenant {
+    world.decider.tenant_seen(world.now, &tenant(number, group, delegated_from), &[]);
+}
+
+fn tenant(number: u64, group: Option<&str>, delegated_from: Option<CgroupRef>) -> Tenant {
+    Tenant {
         id: TenantId(number),
         name: format!("vm-{number}"),
         kind: TenantKind::VirtualMachine,
@@ -169,8 +208,7 @@ fn seen_again(world: &mut World, number: u64, group: Option<&str>, delegated_fro
         job: None,
         terms: Terms::default(),
         origin: Origin { delegated_from, ..Origin::default() },
-    };
-    world.decider.tenant_seen(world.now, &tenant, &[]);
+    }
 }
 
 #[test]

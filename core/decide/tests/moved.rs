@@ -225,10 +225,10 @@ fn an_account_earns_once_a_slice_however_it_does() {
     world.slice(&used);
     assert_eq!(world.report(&[(DISK, 64 * MIB)]).0, MicroCredits::credits(3));
     assert_eq!(world.report(&[(DISK, 64 * MIB)]), (MicroCredits::ZERO, MigrationReason::NoMore));
+    world.set_level(OWN, Level::Idle);
     world.slice(&used);
     assert_eq!(world.report(&[(DISK, 64 * MIB)]).0, MicroCredits::credits(3), "the next slice counts anew");
     // A tenant that steps back and reads on another disk earns there; the report adds what it is worth beyond that.
-    world.set_level(OWN, Level::Idle);
     let before = world.has();
     let used = [
         (OWN, OTHER_DISK, MIB),
@@ -252,12 +252,14 @@ fn its_own_use_at_idle_does_not_count_against_it_and_raised_use_does() {
     world.set_level(OWN, Level::Idle);
     let used = [(OWN, DISK, 65_536), (NEIGHBOUR, DISK, 500 * MIB)];
     world.slice(&used);
+    assert_eq!(world.report(&[(DISK, 64 * MIB)]).1, MigrationReason::OwnUse, "it was at `normal` in it, too");
+    world.slice(&used);
     let (earned, reason) = world.report(&[(DISK, 64 * MIB)]);
     assert!(earned > MicroCredits::ZERO && reason == MigrationReason::Beside(1), "{earned} {reason}");
     // A boost lets it go ahead, whatever its level.
     let lot = CreditLot { amount: MicroCredits::credits(100), expires_in: Nanos::from_secs(3600) };
     let boost = Boost { request: RequestId("b".to_owned()), device: None, slices_left: 10 };
-    let mut world = World::new(Mode::Enforce);
+    world = World::new(Mode::Enforce);
     let declaration = Declaration { level: Level::Idle, boosts: vec![boost], ..Declaration::default() };
     let recalled =
         Recalled { tenant: TenantId(OWN), lots: vec![lot], purchases: Vec::new(), declaration: Some(declaration) };

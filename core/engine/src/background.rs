@@ -49,6 +49,10 @@ impl Background {
         self.worklist.configure(settings);
     }
 
+    pub(crate) fn is_oversubscribed(&self, device: DeviceId) -> bool {
+        self.worklist.is_oversubscribed(device)
+    }
+
     pub(crate) fn set(&mut self, queue: BackgroundQueue) {
         let its = self.cgroups.iter().filter(|(_, cgroup)| **cgroup == queue.cgroup);
         self.tenants.extend(its.map(|(tenant, _)| (*tenant, queue.id)));

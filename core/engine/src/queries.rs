@@ -150,6 +150,11 @@ impl Engine {
         self.background.planning(self.now, self.forecasts.loads_for_decisions())
     }
 
+    /// Whether the finding that a disk has more background work than it can do in time stands still.
+    pub fn is_oversubscribed(&self, device: DeviceId) -> bool {
+        self.background.is_oversubscribed(device)
+    }
+
     /// What a disk serves to others than background work, as plans go by it.
     pub fn disk_serves(&self, device: DeviceId) -> Option<DiskCalibration> {
         self.background.serves(device)

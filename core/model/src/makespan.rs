@@ -49,6 +49,14 @@ pub struct MakespanSettings {
     /// group. In recordings of earlier versions not.
     #[serde(default)]
     pub makers_are_remembered: bool,
+    /// What is known of a job loses its worth: what its tenant moved as jobs before counts half as much after a quarter of an hour, its
+    /// greatest rate is forgotten where it has less while it goes first, and at once with the disk. In recordings of earlier versions not.
+    #[serde(default)]
+    pub knowledge_fades: bool,
+    /// A run that a change of the operator's cuts in two teaches nothing, neither half of it. In recordings of earlier versions each half is a
+    /// run.
+    #[serde(default)]
+    pub parts_teach_nothing: bool,
 }
 
 impl Default for MakespanSettings {
@@ -66,6 +74,8 @@ impl Default for MakespanSettings {
             excluded_are_no_jobs: true,
             changed_rules_are_believed: true,
             makers_are_remembered: true,
+            knowledge_fades: true,
+            parts_teach_nothing: true,
         }
     }
 }

@@ -31,6 +31,10 @@ pub struct CreditSettings {
     /// versions it is forgotten at once.
     #[serde(default)]
     pub accounts_outlive_tenants: bool,
+    /// A slice earns by the mildest level that the tenant had in it, and nothing for tenants that a rule excludes. In recordings of earlier
+    /// versions the level at its end counts, whoever has it.
+    #[serde(default)]
+    pub earned_by_whole_slices: bool,
 }
 
 impl CreditSettings {
@@ -61,6 +65,7 @@ impl Default for CreditSettings {
             // BFQ knows no more than ten times its default.
             boost_percent: 1_000,
             accounts_outlive_tenants: true,
+            earned_by_whole_slices: true,
         }
     }
 }
@@ -157,6 +162,15 @@ pub struct CoordinationSettings {
     /// it. Recordings that do not say were made without that.
     #[serde(default)]
     pub watch_before_resuming: bool,
+    /// What an operation had is counted as it was: nothing is charged while it is held back for the sake of those who say nothing and nobody
+    /// waits for its place, what a tenant moved is one operation's, and its limits are seconds too, where slices are short. In recordings of
+    /// earlier versions every slice was charged, all of a tenant's operations had moved it, and limits were slices alone.
+    #[serde(default)]
+    pub counts_what_it_had: bool,
+    /// Nobody waits outside `enforce`, where nothing is gained by it, nor when coordination was switched off meanwhile. In recordings of
+    /// earlier versions they did.
+    #[serde(default)]
+    pub holds_only_while_it_steers: bool,
     /// An account's operations go ahead of others for no longer than this within `precedence_window` (docs/adr/0006).
     #[serde(alias = "turn_max")]
     pub precedence_max: Nanos,
@@ -181,6 +195,8 @@ impl Default for CoordinationSettings {
             raise_percent: 400,
             spare_silent: true,
             watch_before_resuming: true,
+            counts_what_it_had: true,
+            holds_only_while_it_steers: true,
             // Two gigabytes from a 7200 rpm disk; and a tenth of the time in the long run.
             precedence_max: Nanos::from_secs(60),
             precedence_window: Nanos::from_secs(600),
@@ -189,5 +205,24 @@ impl Default for CoordinationSettings {
             bandwidth_half_life: Nanos::from_secs(600),
             operations_max: 16,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CoordinationSettings, CreditSettings};
+    use crate::MakespanSettings;
+
+    #[test]
+    fn recordings_of_earlier_versions_count_as_they_did() {
+        let credits: CreditSettings = serde_json::from_str("{}").expect("every key may be missing");
+        let coordination: CoordinationSettings = serde_json::from_str("{}").expect("every key may be missing");
+        let jobs: MakespanSettings = serde_json::from_str(r#"{"jobs":{}}"#).expect("only the jobs may not be missing");
+        let is_earlier = !credits.earned_by_whole_slices
+            && !coordination.counts_what_it_had
+            && !coordination.holds_only_while_it_steers
+            && !jobs.knowledge_fades
+            && !jobs.parts_teach_nothing;
+        assert!(is_earlier, "{credits:?} {coordination:?} {jobs:?}");
     }
 }

@@ -207,10 +207,6 @@ pub struct ActuationSettings {
     /// and it is what is put back. So a cap is read again before it is changed. In recordings of earlier versions it is written over.
     #[serde(default)]
     pub keeps_limits_of_others: bool,
-    /// Where no bandwidth is set for a disk, the most that it was seen to deliver is forgotten over minutes in which it is busy and no cap
-    /// binds. In recordings of earlier versions it is never forgotten.
-    #[serde(default)]
-    pub forgets_peaks: bool,
     /// Each way of a cap has a least size of its own. In recordings of earlier versions the sum of both has.
     #[serde(default)]
     pub caps_keep_both_ways_open: bool,
@@ -231,7 +227,6 @@ impl Default for ActuationSettings {
             lifting_is_told: true,
             makers_are_one_claim: true,
             keeps_limits_of_others: true,
-            forgets_peaks: true,
             caps_keep_both_ways_open: true,
         }
     }
@@ -267,9 +262,9 @@ mod tests {
     #[test]
     fn recordings_of_earlier_versions_ask_for_nothing_that_came_later() {
         let earlier: ActuationSettings = serde_json::from_str("{}").expect("every key may be missing");
-        assert!(!earlier.keeps_limits_of_others && !earlier.forgets_peaks && !earlier.caps_keep_both_ways_open);
+        assert!(!earlier.keeps_limits_of_others && !earlier.caps_keep_both_ways_open);
         let now = ActuationSettings::default();
-        assert!(now.keeps_limits_of_others && now.forgets_peaks && now.caps_keep_both_ways_open);
+        assert!(now.keeps_limits_of_others && now.caps_keep_both_ways_open);
         let facts = r#"{"cgroup":"v2","controller_enabled":true,"writeback_attributed":true,"elevator":"none","elevators_available":["none"],
             "bfq_low_latency":null,"iocost_available":true,"iocost_enabled":false,"throttle_available":true,"rotational":false,
             "stacked_on":[],"size_bytes":1,"back_end_forced":null}"#;

@@ -24,10 +24,7 @@ impl OperatorListeners {
     /// Opens the sockets. The caller holds the lock that only one daemon has, so that a socket left behind is nobody's.
     pub fn open(settings: &DaemonSettings) -> anyhow::Result<Self> {
         let operator = &settings.socket;
-        let (viewers, group) = (
-            group("daemon.viewer_group", settings.viewer_group.as_deref())?,
-            group("daemon.socket_group", settings.socket_group.as_deref())?,
-        );
+        let (viewers, group) = groups(settings)?;
         let metrics = match &settings.metrics {
             MetricsAddress::None => None,
             MetricsAddress::Unix(path) => Some(MetricsListener::Unix(bind(path, 0o660, group)?, path.clone())),
@@ -44,6 +41,17 @@ impl OperatorListeners {
         let mode = if viewers.is_some() { 0o666 } else { 0o660 };
         Ok(Self { operator: bind(operator, mode, group)?, operator_path: operator.clone(), viewers, metrics })
     }
+}
+
+/// Whether the groups that the settings name are there; opens nothing.
+pub fn check(settings: &DaemonSettings) -> anyhow::Result<()> {
+    groups(settings).map(drop)
+}
+
+/// The numbers of the viewers' group and of the sockets' own.
+fn groups(settings: &DaemonSettings) -> anyhow::Result<(Option<u32>, Option<u32>)> {
+    let viewers = group("daemon.viewer_group", settings.viewer_group.as_deref())?;
+    Ok((viewers, group("daemon.socket_group", settings.socket_group.as_deref())?))
 }
 
 /// The number of the group that a key of the settings names.

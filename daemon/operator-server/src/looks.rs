@@ -6,7 +6,7 @@ use crate::call::{CallSink, NotTaken, OperatorCall};
 use minerva_api::v1;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard, oneshot};
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -19,6 +19,8 @@ pub(crate) struct Looks {
     calls: Arc<dyn CallSink>,
     /// Whoever has it asks. The others wait in the order in which they came.
     turn: Arc<Mutex<Option<Latest>>>,
+    /// Of viewers one waits for its turn. The others wait here, so that operators wait for one of them at most.
+    viewers: Arc<Mutex<()>>,
 }
 
 /// How things stood last.
@@ -30,13 +32,14 @@ struct Latest {
 
 impl Looks {
     pub(crate) fn new(calls: Arc<dyn CallSink>) -> Self {
-        Self { calls, turn: Arc::default() }
+        Self { calls, turn: Arc::default(), viewers: Arc::default() }
     }
 
     /// How things stand, with all that the loop did before this was called; viewers may not see what it did just now.
     pub(crate) async fn status(&self, access: Access) -> Result<Arc<v1::StatusResponse>, Status> {
         let age = if access == Access::Viewer { VIEWERS_AGE } else { Duration::ZERO };
         let called = Instant::now();
+        let _first = self.first_of_viewers(access).await;
         let mut turn = Arc::clone(&self.turn).lock_owned().await;
         // Asked for after this was called: by another, while this waited.
         if let Some(latest) = turn.as_ref().filter(|latest| latest.asked + age > called) {
@@ -55,8 +58,10 @@ impl Looks {
     /// Sends another call that only looks when it is its turn, and waits for the answer.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
+        access: Access,
         call: impl FnOnce(oneshot::Sender<T>) -> OperatorCall + Send + 'static,
     ) -> Result<T, Status> {
+        let _first = self.first_of_viewers(access).await;
         let turn: OwnedMutexGuard<_> = Arc::clone(&self.turn).lock_owned().await;
         let calls = Arc::clone(&self.calls);
         in_full(async move {
@@ -65,6 +70,14 @@ impl Looks {
             answer
         })
         .await
+    }
+
+    /// Waits until no other viewer is before this one; nobody else waits.
+    async fn first_of_viewers(&self, access: Access) -> Option<MutexGuard<'_, ()>> {
+        match access {
+            Access::Viewer => Some(self.viewers.lock().await),
+            _ => None,
+        }
     }
 }
 
@@ -160,7 +173,7 @@ mod tests {
                 let access = if number < 64 { Access::Viewer } else { Access::Operator };
                 asking.spawn(async move { status.status(access).await.map(drop) });
                 if number % 32 == 0 {
-                    asking.spawn(async move { jobs.ask(OperatorCall::Jobs).await.map(drop) });
+                    asking.spawn(async move { jobs.ask(access, OperatorCall::Jobs).await.map(drop) });
                 }
                 settle().await;
                 tokio::time::advance(Duration::from_nanos(1)).await;
@@ -198,11 +211,32 @@ mod tests {
     }
 
     #[test]
+    fn an_operator_waits_for_one_viewer_at_most() {
+        run(async |calls, looks| {
+            let ask = |access| {
+                let looks = looks.clone();
+                tokio::spawn(async move { looks.ask(access, OperatorCall::Jobs).await })
+            };
+            let viewers: Vec<_> = (0..64).map(|_| ask(Access::Viewer)).collect();
+            settle().await;
+            let operator = ask(Access::Operator);
+            settle().await;
+            // The viewer that came first, then the operator.
+            for _ in 0..2 {
+                assert_eq!(calls.answer(1), 1);
+                settle().await;
+            }
+            assert!(operator.is_finished());
+            assert_eq!(viewers.iter().filter(|viewer| viewer.is_finished()).count(), 1);
+        });
+    }
+
+    #[test]
     fn a_client_that_has_gone_has_its_turn_until_the_loop_has_answered() {
         run(async |calls, looks| {
             let ask = || {
                 let looks = looks.clone();
-                tokio::spawn(async move { looks.ask(OperatorCall::Jobs).await })
+                tokio::spawn(async move { looks.ask(Access::Operator, OperatorCall::Jobs).await })
             };
             let gone = ask();
             settle().await;

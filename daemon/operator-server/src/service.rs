@@ -81,15 +81,16 @@ impl Operator for Service {
     }
 
     async fn forecast(&self, request: Request<v1::ForecastRequest>) -> Result<Response<v1::ForecastResponse>, Status> {
+        let access = access(&request);
         let v1::ForecastRequest { tenant, horizon } = request.into_inner();
         if tenant.is_empty() {
             return Err(Status::invalid_argument("no tenant named: give its name, its id or its cgroup path"));
         }
         if !horizon.is_empty() {
-            return self.load_forecast(tenant, &horizon).await;
+            return self.load_forecast(tenant, &horizon, access).await;
         }
         let of = tenant.clone();
-        let found = self.looks.ask(|answer| OperatorCall::Forecast(of, answer)).await?;
+        let found = self.looks.ask(access, |answer| OperatorCall::Forecast(of, answer)).await?;
         let unknown = || Status::not_found(format!("no tenant has the name, id or cgroup path '{tenant}'"));
         found.map(Response::new).ok_or_else(unknown)
     }
@@ -174,9 +175,11 @@ impl Operator for Service {
         &self,
         request: Request<v1::BackgroundRequest>,
     ) -> Result<Response<v1::BackgroundResponse>, Status> {
+        let access = access(&request);
         let request = request.into_inner();
         let has_plans = request.span() != v1::BackgroundSpan::Unspecified;
-        let asked = self.looks.ask(move |answer| OperatorCall::Background(BackgroundCall::Show(request, answer)));
+        let asked =
+            self.looks.ask(access, move |answer| OperatorCall::Background(BackgroundCall::Show(request, answer)));
         let ask = async { asked.await?.map_err(Status::unavailable) };
         let shown = if has_plans { plans::made(ask).await? } else { ask.await?.finish() };
         Ok(Response::new(shown))
@@ -192,8 +195,8 @@ impl Operator for Service {
         Ok(Response::new(v1::CalibrateBackgroundResponse {}))
     }
 
-    async fn jobs(&self, _: Request<v1::JobsRequest>) -> Result<Response<v1::JobsResponse>, Status> {
-        self.looks.ask(OperatorCall::Jobs).await.map(Response::new)
+    async fn jobs(&self, request: Request<v1::JobsRequest>) -> Result<Response<v1::JobsResponse>, Status> {
+        self.looks.ask(access(&request), OperatorCall::Jobs).await.map(Response::new)
     }
 
     async fn job_profile(
@@ -239,12 +242,17 @@ impl Service {
     }
 
     /// The day or the week ahead of a disk or a group.
-    async fn load_forecast(&self, of: String, horizon: &str) -> Result<Response<v1::ForecastResponse>, Status> {
+    async fn load_forecast(
+        &self,
+        of: String,
+        horizon: &str,
+        access: Access,
+    ) -> Result<Response<v1::ForecastResponse>, Status> {
         let Some(ahead) = Ahead::from_word(horizon) else {
             return Err(Status::invalid_argument(format!("'{horizon}' is no horizon: give day or week")));
         };
         let asked = of.clone();
-        let found = self.looks.ask(move |answer| OperatorCall::LoadForecast(asked, ahead, answer)).await?;
+        let found = self.looks.ask(access, move |answer| OperatorCall::LoadForecast(asked, ahead, answer)).await?;
         let unknown = || {
             Status::not_found(format!(
                 "no disk has the name or number '{of}', and no tenant is in a group of that name: a day or a week is forecast of disks \

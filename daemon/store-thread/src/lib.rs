@@ -23,13 +23,12 @@ pub use metrics::StoreMetrics;
 pub use models::Models;
 pub use questions::Questions;
 
+use health::Losses;
 use jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
 use minerva_model::{
     AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Tenant, TenantHistory,
 };
-use minerva_store::{
-    AuditRow, DiskIdentities, ModelFiles, Posting, RequestRow, Store, StoreError, StoreNote, StoredClaim,
-};
+use minerva_store::{AuditRow, DiskIdentities, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -76,7 +75,7 @@ pub struct Memory {
     purchases_under_way: BTreeMap<String, u32>,
     acknowledgements: Receiver<Acknowledged>,
     /// Of stores that were damaged, and another is in their place.
-    losses: Receiver<StoreNote>,
+    losses: Losses,
     /// What the engine declared last in this run, by key, and learnt, for an engine that is begun anew.
     declared: BTreeMap<String, Declaration>,
     learnt: BTreeMap<(DeviceId, AccessKind), LearntBandwidth>,
@@ -130,7 +129,7 @@ impl Memory {
             last_claim: 0,
             purchases_under_way: BTreeMap::new(),
             acknowledgements,
-            losses,
+            losses: Losses(losses),
             declared: BTreeMap::new(),
             learnt: BTreeMap::new(),
             reader,

@@ -11,7 +11,7 @@ use minerva_store::{
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -324,10 +324,11 @@ impl Keeper {
     /// Says what happened to the store.
     fn tell(&self, note: StoreNote) {
         match note {
+            // The loop says so, or whoever drops what it never took.
             StoreNote::MovedAside { .. } => {
-                // The loop says so too, and may have ended, or may never begin.
-                tracing::warn!("{note}");
-                let _ = self.losses.send(note);
+                if let Err(SendError(note)) = self.losses.send(note) {
+                    tracing::warn!("{note}");
+                }
             }
             StoreNote::Unchecked => tracing::info!("{note}"),
             StoreNote::Migrated { .. } => tracing::warn!("{note}"),

@@ -81,8 +81,8 @@ fn wait_beside_one_that_hangs(name: SchedulerName) {
     disks[0].parameters.contract = name.keeps(Promise::Contract).then_some(contract);
     disks[1].parameters.weight = 300;
     let hanging = Hanging::mount(&disks[0].image, IMAGE_BYTES);
-    // Tag has two at the disk unless it is told otherwise, and as many hang.
-    let build = BuildOptions { tag_depth: Some(8), ..BuildOptions::for_disk(false, 8) };
+    // Tag has two at the disk by itself, and as many hang.
+    let build = BuildOptions::for_disk(false, 8);
     let physical = common::physical(&format!("hanging-{name}"), name, build, TransferKind::Uring);
     let mut bench = Bench::start_on(folder, physical, disks);
     let [mut waiting, mut neighbour] =

@@ -74,7 +74,7 @@ pub(crate) struct NodeState {
     pub(crate) changes: u64,
     /// What it has of the process's descriptors while the kernel knows it.
     pub(crate) held_known: Option<Held>,
-    /// What its data in the spill area have of them meanwhile.
+    /// What its data in the spill area have of them meanwhile; none where they went there while it was open, until it is closed.
     pub(crate) held_spilled: Option<Held>,
     /// What its data have of them while it is open.
     pub(crate) held: Option<Held>,
@@ -91,6 +91,11 @@ impl NodeState {
         self.is_dirty = true;
         self.changes += 1;
         Ok(())
+    }
+
+    /// Whether its data in the spill area have none of the process's descriptors.
+    pub(crate) fn holds_no_copy(&self) -> bool {
+        self.spilled.is_some() && self.held_spilled.is_none() && self.held.is_none()
     }
 }
 

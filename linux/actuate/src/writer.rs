@@ -51,14 +51,23 @@ impl Writer {
         self.records.syncs()
     }
 
-    /// Reads a knob as it stands.
+    /// Reads a knob as it stands. Refused while somebody puts everything back: what stands there then would pass for another's doing. Whether
+    /// somebody did so before is known afterwards, see [`Writer::take_restored`].
     pub fn inspect(&mut self, request: &KnobInspection) -> Outcome {
-        let read =
-            self.roots.place(&request.target, request.file, request.device).and_then(|place| place.read(request.file));
-        match read {
+        match self.read(request) {
             Ok(text) => Outcome::Text(text),
             Err(failure) => failure.into(),
         }
+    }
+
+    fn read(&mut self, request: &KnobInspection) -> Result<String, KnobFailure> {
+        let place = self.roots.place(&request.target, request.file, request.device)?;
+        let not_read = |why: &str| KnobFailure::guard(format!("{} was not read: {why}", place.shown(request.file)));
+        // Not waited for: a restore that is stuck would hold up every look.
+        let held = self.undo_lock.try_hold().map_err(|error| not_read(&format!("failed to {}", error.in_full())))?;
+        let Some(_held) = held else { return Err(not_read("everything is being put back at this moment")) };
+        self.records.take_note_of_restores().map_err(|error| not_read(&format!("failed to {}", error.in_full())))?;
+        place.read(request.file)
     }
 
     /// Journals the knob if it is not journalled yet, writes it, and reads it back. When what was written is the undo text
@@ -175,7 +184,7 @@ impl Writer {
     }
 
     /// True once after the guard or an operator has put back what was held: it is held no longer, and what stands in the knobs is
-    /// not known. Found out when the lease is renewed, and at each write.
+    /// not known, nor what was read or written last says anything of it. Found out when the lease is renewed, and at each look and write.
     pub const fn take_restored(&mut self) -> bool {
         self.records.take_restored()
     }

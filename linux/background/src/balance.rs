@@ -2,7 +2,8 @@
 //! space around it can be used for anything again.
 //!
 //! It is done chunk by chunk, the highest address first, as what is moved goes to higher ones. A chunk is moved inside one call; who stops
-//! that freezes the worker and cancels the call, and what was moved of the chunk stays moved.
+//! that freezes the worker and cancels the call, and the chunk is begun again: the kernel writes what it copies of data into a file of its
+//! own, which it deletes then. So work that shares a disk leaves it its turn for longer (`crate::turns`).
 //!
 //! It ties no space: what chunks have unused counts as free.
 

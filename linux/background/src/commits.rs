@@ -3,10 +3,13 @@
 //! ext4 keeps changes of metadata in memory for five seconds (`commit` in the kernel's Documentation/admin-guide/ext4.rst) and then
 //! writes all of them into its journal at once, by a thread in the root group that nobody weighs. A pause is over by then, and who made it
 //! waits: beside a deletion in its pauses a random reader on a 7200 rpm disk lost some 8 % of its requests by that. `fsync` of a
-//! directory has the journal written at once (jbd2), so a deletion asks for it again and again for as long as it runs.
+//! directory has the journal written at once (jbd2). What was written there stays to be written to its own place too, which flusher threads
+//! do half a minute later, again all at once (`dirty_expire_centisecs` in Documentation/admin-guide/sysctl/vm.rst); the file system keeps it in
+//! the page cache of its device, whose `fdatasync` writes it. So a deletion asks for both again and again for as long as it runs.
 
-use rustix::fs::{FsWord, fstatfs, fsync};
-use std::os::fd::BorrowedFd;
+use rustix::fs::{FileType, FsWord, Mode, OFlags, fdatasync, fstat, fstatfs, fsync, major, minor, open};
+use std::fs;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// What is changed within it is written quickly; that often, a commit's own seeks take some percent of the time.
@@ -14,7 +17,7 @@ const EVERY: Duration = Duration::from_millis(500);
 /// In statfs(2).
 const EXT4: FsWord = 0xEF53;
 
-/// When the journal was written last.
+/// When changes were written last.
 #[derive(Debug)]
 pub(crate) struct Commits {
     last: Instant,
@@ -26,7 +29,7 @@ impl Commits {
         Self { last: now }
     }
 
-    /// Whether the journal is to be written now. Then it counts as written.
+    /// Whether they are to be written now. Then they count as written.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let is_due = now.saturating_duration_since(self.last) >= EVERY;
         if is_due {
@@ -36,17 +39,29 @@ impl Commits {
     }
 }
 
-/// Has what was changed in a directory on ext4, and all that was changed there before, in the journal. An error changes nothing: the
-/// directory is only worked on.
+/// Has what was changed in a directory on ext4, and all that was changed there before, in the journal and then at its place. An error changes
+/// nothing: the kernel writes it later.
 pub(crate) fn commit(directory: BorrowedFd<'_>) {
-    if fstatfs(directory).is_ok_and(|found| found.f_type == EXT4) {
-        let _ = fsync(directory);
+    if fstatfs(directory).is_ok_and(|found| found.f_type == EXT4) && fsync(directory).is_ok() {
+        let _ = device(directory).map(fdatasync);
     }
+}
+
+/// The block device that a directory's file system lies on. Links below /dev/block are not everywhere.
+fn device(directory: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let id = fstat(directory).ok()?.st_dev;
+    let facts = fs::read_to_string(format!("/sys/dev/block/{}:{}/uevent", major(id), minor(id))).ok()?;
+    let name = facts.lines().find_map(|line| line.strip_prefix("DEVNAME="))?;
+    // A node that is something else, as a device that blocks until somebody comes, is not opened for long.
+    let device =
+        open(format!("/dev/{name}"), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let found = fstat(&device).ok()?;
+    (FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice && found.st_rdev == id).then_some(device)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Commits, EVERY, commit};
+    use super::{Commits, EVERY, commit, device};
     use crate::loop_disk::LoopDisk;
     use std::fs::{self, File};
     use std::os::fd::AsFd;
@@ -60,6 +75,28 @@ mod tests {
         assert!(!commits.is_due(begin) && !commits.is_due(begin + EVERY - Duration::from_millis(1)));
         assert!(commits.is_due(begin + EVERY) && !commits.is_due(begin + EVERY));
         assert!(commits.is_due(begin + 3 * EVERY) && !commits.is_due(begin + 3 * EVERY + EVERY / 2));
+    }
+
+    #[test]
+    fn what_was_deleted_is_not_written_once_more_later() {
+        let whole = "lazy_itable_init=0,lazy_journal_init=0";
+        let Some(disk) = LoopDisk::new(&["mkfs.ext4", "-q", "-F", "-E", whole]) else { return };
+        let file = disk.mounted.join("file");
+        fs::write(&file, "text").unwrap();
+        let directory = File::open(&disk.mounted).unwrap();
+        let device = device(directory.as_fd()).unwrap();
+        rustix::fs::syncfs(&directory).unwrap();
+        let id = directory.metadata().unwrap().st_dev();
+        let written = || {
+            let counters = fs::read_to_string(format!("/sys/dev/block/{}:{}/stat", id >> 8, id & 0xff)).unwrap();
+            counters.split_whitespace().nth(6).unwrap().parse::<u64>().unwrap()
+        };
+        fs::remove_file(&file).unwrap();
+        let before = written();
+        commit(directory.as_fd());
+        let after = written();
+        rustix::fs::fdatasync(&device).unwrap();
+        assert!(after > before && written() == after, "{before} sectors, {after}, {}", written());
     }
 
     #[test]

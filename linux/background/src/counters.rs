@@ -139,16 +139,22 @@ impl Counters {
         self.last = None;
     }
 
-    /// Groups may have come since.
+    /// Groups may have come since. Where none has, what was counted stays: beside work that makes requests all the time others are seen only
+    /// by several readings.
     pub(crate) fn open_all(&mut self) {
-        self.all = match self.version {
+        let mut paths: Vec<PathBuf> = match self.version {
             CgroupVersion::V2 => {
                 let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
                 let groups = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-                groups.map(|entry| Again::new(entry.path().join("io.stat"))).collect()
+                groups.map(|entry| entry.path().join("io.stat")).collect()
             }
-            _ => vec![Again::new(self.root.join(format!("{}.io_serviced_recursive", self.layer)))],
+            _ => vec![self.root.join(format!("{}.io_serviced_recursive", self.layer))],
         };
+        paths.sort_unstable();
+        if !paths.is_empty() && paths.iter().eq(self.all.iter().map(|file| &file.path)) {
+            return;
+        }
+        self.all = paths.into_iter().map(Again::new).collect();
         self.root_alone = (self.version == CgroupVersion::V1)
             .then(|| Again::new(self.root.join(format!("{}.io_serviced", self.layer))));
         self.last = None;
@@ -287,6 +293,33 @@ mod tests {
         assert_eq!(counters.others(), Some(5));
         write(90, 20, 70);
         assert_eq!(counters.others(), Some(0), "a group has ended");
+    }
+
+    #[test]
+    fn what_others_do_while_it_is_looked_for_groups_is_seen() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |group: &str, requests: u64| {
+            fs::create_dir_all(root.path().join(group)).unwrap();
+            let text = format!("8:0 rbytes=0 wbytes=0 rios={requests} wios=0 dbytes=0 dios=0\n");
+            fs::write(root.path().join(group).join("io.stat"), text).unwrap();
+        };
+        write("ours", 50);
+        write("machine", 100);
+        let disks = vec![(DeviceId { major: 8, minor: 0 }, false)];
+        let mut counters = Counters::new(root.path(), CgroupVersion::V2, disks, "");
+        counters.set_ours(&root.path().join("ours"), false, true);
+        assert_eq!(counters.others(), None);
+        let mut seen = 0;
+        for look in 1..=20 {
+            counters.open_all();
+            write("machine", 100 + look);
+            write("ours", 50 + 100 * look);
+            seen += counters.others().unwrap_or(0);
+        }
+        assert_eq!(seen, 20);
+        write("another", 1_000);
+        counters.open_all();
+        assert_eq!(counters.others(), None, "what a group had made before it was known is nobody's");
     }
 
     #[test]

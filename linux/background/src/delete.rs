@@ -142,7 +142,12 @@ impl Deletion {
         self.removed
     }
 
-    /// Has what was removed so far in the journal of its file system.
+    /// All that is to be removed is, and the directory that held it is still open.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.open.as_slice(), [parent] if parent.names.is_empty())
+    }
+
+    /// Has what was removed so far written, so that nothing of it is left for later.
     pub(crate) fn commit(&self) {
         if let Some(frame) = self.open.last() {
             commit(frame.directory.as_fd());

@@ -1,28 +1,26 @@
 //! The worker's deletion: counts what is there first, so that it can be said how long it will take, and then deletes it.
 
 use crate::commits::Commits;
-use crate::delete::Deletion;
+use crate::delete::{Deletion, Removed};
 use crate::error::WorkError;
+use crate::sample::{Inode, Sample};
 use crate::target::{Target, open_directory};
 use crate::worker::Worker;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-/// How many files are looked at to learn how large they are in the mean.
-const SAMPLED: u64 = 256;
 /// Entries between two words on progress.
 const ENTRIES_A_WORD: u64 = 64;
 const DEPTH_MAX: usize = 256;
 
 /// What is in a tree.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Counted {
     entries: u64,
-    sampled: u64,
-    /// Of those that have no other name: what has one is not freed.
-    sampled_bytes: u64,
+    /// Of what is no directory.
+    sample: Sample,
 }
 
 /// Deletes what the assignment says, if it is still that. Its path is resolved once: others may have put a link or another directory anywhere
@@ -33,8 +31,10 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
         return Ok(());
     };
     let counted = count(worker, &target);
-    let bytes_per_entry = counted.sampled_bytes as f64 / counted.sampled.max(1) as f64;
-    let entries = remove(worker, target, counted.entries, bytes_per_entry)?;
+    let all = counted.sample.tied_bytes();
+    // A file is freed with the last of its names, which may be among the last of all.
+    let tied = |removed: Removed| (all - removed.bytes as f64).max(0.0);
+    let entries = remove(worker, target, counted.entries, tied)?;
     worker.say(&format!("{entries} entries deleted"));
     Ok(())
 }
@@ -44,8 +44,14 @@ pub(crate) fn entries(worker: &Worker, target: &Target) -> u64 {
     count(worker, target).entries
 }
 
-/// Deletes a tree of so many entries, each of which ties so many bytes; how many entries were deleted, by workers before this one too.
-pub(crate) fn remove(worker: &Worker, target: Target, counted: u64, bytes_per_entry: f64) -> Result<u64, WorkError> {
+/// Deletes a tree of so many entries, of which what is left when so much was removed ties so many bytes; how many entries were deleted, by
+/// workers before this one too.
+pub(crate) fn remove(
+    worker: &Worker,
+    target: Target,
+    counted: u64,
+    tied: impl Fn(Removed) -> f64,
+) -> Result<u64, WorkError> {
     if !target.is_in_place() {
         return Err(worker.spec().is_another());
     }
@@ -53,23 +59,25 @@ pub(crate) fn remove(worker: &Worker, target: Target, counted: u64, bytes_per_en
     let total = (before + counted) as f64;
     let mut deletion = Deletion::of(target);
     let (mut told, mut commits) = (0, Commits::new(Instant::now()));
+    // Of a few large files nothing is told until the last is gone.
+    worker.ties(tied(Removed::default()));
+    worker.progress(before as f64, Some(total), before);
     while deletion.step() {
-        if commits.is_due(Instant::now()) {
+        if commits.is_due(Instant::now()) || deletion.is_over() {
             deletion.commit();
         }
         let removed = deletion.removed();
         let entries = removed.files + removed.directories;
         if entries >= told + ENTRIES_A_WORD {
             told = entries;
-            worker.ties(bytes_per_entry * counted.saturating_sub(entries) as f64);
+            worker.ties(tied(removed));
             worker.progress((before + entries) as f64, Some(total.max((before + entries) as f64)), before + entries);
         }
     }
     let removed = deletion.removed();
     let entries = before + removed.files + removed.directories;
-    let left = if deletion.left().is_empty() { 0 } else { counted.saturating_sub(entries - before) };
     // What is left was not freed.
-    worker.ties(bytes_per_entry * left as f64);
+    worker.ties(if deletion.left().is_empty() { 0.0 } else { tied(removed) });
     worker.progress(entries as f64, Some(entries as f64), entries);
     match deletion.left() {
         [] => Ok(entries),
@@ -85,7 +93,11 @@ pub(crate) fn remove(worker: &Worker, target: Target, counted: u64, bytes_per_en
 /// Counts a tree, through no link and into no mount. What cannot be read is not counted.
 fn count(worker: &Worker, target: &Target) -> Counted {
     let mut counted = Counted { entries: 1, ..Counted::default() };
-    let Some(root) = target.directory.as_ref().and_then(|root| root.try_clone().ok()) else { return counted };
+    let Some(directory) = &target.directory else {
+        counted.sample.name(0, || inode(&target.parent, &target.name));
+        return counted;
+    };
+    let Ok(root) = directory.try_clone() else { return counted };
     let mut open_ones = vec![(names(worker, &root, &mut counted), root)];
     while let Some((directories, directory)) = open_ones.last_mut() {
         let Some(name) = directories.pop() else {
@@ -109,22 +121,21 @@ fn names(worker: &Worker, directory: &OwnedFd, counted: &mut Counted) -> Vec<CSt
         worker.looked(None);
         match entry.file_type() {
             FileType::Directory => directories.push(entry.file_name().to_owned()),
-            _ if counted.sampled < SAMPLED => {
-                if let Ok(stat) = statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
-                    counted.sampled += 1;
-                    let blocks = if stat.st_nlink == 1 { u64::try_from(stat.st_blocks).unwrap_or(0) } else { 0 };
-                    counted.sampled_bytes += blocks * 512;
-                }
-            }
-            _ => {}
+            _ => counted.sample.name(entry.ino(), || inode(directory, entry.file_name())),
         }
     }
     directories
 }
 
+fn inode(directory: &OwnedFd, name: &CStr) -> Option<Inode> {
+    let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(Inode { links: stat.st_nlink as u32, bytes: u64::try_from(stat.st_blocks).unwrap_or(0) * 512 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::{count, remove, run};
+    use crate::delete::Removed;
     use crate::error::WorkError;
     use crate::spec::Kind;
     use crate::worker::Worker;
@@ -162,10 +173,15 @@ mod tests {
         let tree = folder.path().join("a/lib");
         fs::hard_link(tree.join("one"), folder.path().join("usr/other")).unwrap();
         let counted = || count(&worker, &worker.spec().open_target().unwrap().unwrap());
-        let (with_link, bytes) = (counted(), fs::metadata(tree.join("inner/two")).unwrap().blocks() * 512);
-        assert_eq!((with_link.sampled, with_link.sampled_bytes), (2, bytes));
+        let bytes = (fs::metadata(tree.join("inner/two")).unwrap().blocks() * 512) as f64;
+        assert_eq!(counted().sample.tied_bytes(), bytes);
         fs::remove_file(folder.path().join("usr/other")).unwrap();
-        assert_eq!(counted().sampled_bytes, 2 * bytes);
+        assert_eq!(counted().sample.tied_bytes(), 2.0 * bytes);
+        fs::hard_link(tree.join("one"), tree.join("inner/other")).unwrap();
+        assert_eq!(counted().sample.tied_bytes(), 2.0 * bytes, "all its names are in the tree");
+        let of_file = Worker::of(folder.path(), Kind::Delete, &tree.join("inner/two"));
+        let counted = count(&of_file, &of_file.spec().open_target().unwrap().unwrap());
+        assert_eq!((counted.entries, counted.sample.tied_bytes()), (1, bytes));
     }
 
     #[test]
@@ -176,7 +192,8 @@ mod tests {
         if let Err(errno) = mount("minerva-test", &mounted_on, "tmpfs", MountFlags::empty(), None) {
             return println!("skipped: needs root: {errno}");
         }
-        let outcome = remove(&worker, worker.spec().open_target().unwrap().unwrap(), 5, 1000.0);
+        let tied = |removed: Removed| 1000.0 * (5 - removed.files - removed.directories) as f64;
+        let outcome = remove(&worker, worker.spec().open_target().unwrap().unwrap(), 5, tied);
         unmount(&mounted_on, UnmountFlags::DETACH).unwrap();
         assert!(matches!(outcome, Err(WorkError::Refused(_))), "{outcome:?}");
         // The tree itself, and what is mounted there.
@@ -205,7 +222,7 @@ mod tests {
         let counted = count(worker, &target).entries;
         assert_eq!(counted, 4);
         change(root);
-        remove(worker, target, counted, 0.0)
+        remove(worker, target, counted, |_| 0.0)
     }
 
     fn is_spared(root: &Path) -> bool {

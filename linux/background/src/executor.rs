@@ -224,9 +224,11 @@ impl Executor {
         let mut wanting = BTreeMap::new();
         for device in devices {
             if let Some(front) = self.front(*device) {
-                let is_told = self.told.contains_key(&front);
+                let run = self.runs.get(&front);
+                let goes_first = run.is_some_and(|run| !run.hangs());
+                let begins_again_at = run.and_then(Run::begins_again_at);
                 let bottom = self.refreshed(now, *device, front).bottom().clone();
-                wanting.insert(*device, Wanting { bottom, is_told });
+                wanting.insert(*device, Wanting { bottom, goes_first, begins_again_at });
             }
         }
         self.turns.give(now, &wanting);

@@ -58,6 +58,7 @@ mod processes;
 mod processor_use;
 mod processors;
 mod run;
+mod sample;
 mod scrub;
 mod settings;
 mod snapshot;

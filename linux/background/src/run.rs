@@ -54,6 +54,8 @@ pub(crate) struct Run {
     before: Before,
     /// What the last report said.
     reported: Reported,
+    /// For how long it ran since it last got on.
+    pub(crate) in_vain: Nanos,
     /// Ends the call into the kernel that the worker was in when it was stopped.
     cancelling: Option<JoinHandle<Result<(), WorkError>>>,
     /// That call could not be ended, as the message says.
@@ -106,6 +108,7 @@ impl Run {
             counted_at: Nanos::ZERO,
             before: Before::default(),
             reported: Reported::default(),
+            in_vain: Nanos::ZERO,
             cancelling: None,
             could_not_cancel: false,
             is_ended: false,
@@ -138,6 +141,7 @@ impl Run {
         let was_alive = std::mem::replace(&mut self.is_alive, is_alive);
         // What has ended runs no more.
         self.is_running &= self.is_alive;
+        self.is_ended &= !self.is_alive;
         self.note_cancel_outcome();
         self.is_in_doubt = self.is_alive && !self.is_as_told();
         if let Some(ended) = self.place.ended().filter(|_| !self.is_alive) {
@@ -189,6 +193,9 @@ impl Run {
         if (may || is_begun) && !self.is_alive && self.wants() && self.may_begin(now) {
             self.begin(worker, hierarchy);
             self.is_in_doubt = true;
+        }
+        if !self.is_alive && self.spec.kind.is_of_array() {
+            self.hold_array(sys);
         }
         if self.is_alive && (may != self.is_running || self.is_in_doubt) {
             match if may { self.let_run(sys) } else { self.stop_with(sys) } {

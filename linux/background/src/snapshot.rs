@@ -5,6 +5,7 @@
 //! What it ties is what neither the live copy nor another snapshot has too: its extents say so.
 
 use crate::btrfs::{Key, ROOT_TREE, SUBVOLUME_INODE, Subvolume, items, open_btrfs, subvolume, word_at};
+use crate::delete::Removed;
 use crate::delete_all;
 use crate::error::WorkError;
 use crate::extents::allocated;
@@ -150,7 +151,9 @@ fn delete(worker: &mut Worker, Counted { target, entries, own }: Counted) -> Res
     // To count may take hours, in which anybody may have begun to use it.
     check_target(&target)?;
     make_writable(opened(&target)?, &target.path)?;
-    let deleted = delete_all::remove(worker, target, entries, own as f64 / entries.max(1) as f64)?;
+    let per_entry = own as f64 / entries.max(1) as f64;
+    let tied = |Removed { files, directories, .. }| per_entry * entries.saturating_sub(files + directories) as f64;
+    let deleted = delete_all::remove(worker, target, entries, tied)?;
     worker.say(&format!("{deleted} entries deleted, which alone had {own} bytes"));
     Ok(())
 }

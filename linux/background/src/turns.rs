@@ -6,57 +6,101 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How long one has the turn while another waits for it.
 const TURN: Nanos = Nanos::from_secs(10);
+/// The same, of work that loses what it has done since it last got on: half of a chunk of a btrfs takes a slow disk longer than a turn.
+const TURN_MAX: Nanos = Nanos::from_secs(180);
 
 /// A disk with work that may run.
 #[derive(Debug)]
 pub(crate) struct Wanting {
     /// The disks at its bottom.
     pub(crate) bottom: BTreeSet<DeviceId>,
-    /// The work is what a tenant owes.
-    pub(crate) is_told: bool,
+    /// The work is the operator's and does not hang: it goes before what tenants owe, and before what hangs.
+    pub(crate) goes_first: bool,
+    /// Where the work is, if it begins there again when it was stopped.
+    pub(crate) begins_again_at: Option<u64>,
 }
 
 /// The disks with work that have their turn, and those that had it. Disks that share none below have it side by side.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    /// Since when.
-    having: BTreeMap<DeviceId, Nanos>,
+    having: BTreeMap<DeviceId, Turn>,
     /// When it ended.
     had: BTreeMap<DeviceId, Nanos>,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    since: Nanos,
+    /// See [`Wanting::begins_again_at`].
+    began_at: Option<u64>,
+}
+
+impl Turn {
+    /// It may end for another one.
+    fn may_end(&self, now: Nanos, wanting: &Wanting) -> bool {
+        let age = now.since(self.since);
+        let loses_nothing = wanting.begins_again_at.is_none_or(|at| self.began_at != Some(at));
+        age >= TURN && (loses_nothing || age >= TURN_MAX)
+    }
+}
+
 impl Turns {
-    /// Takes all disks with work that may run, and gives turns: to work of the operator first, then to who has waited longest. A tenant's
-    /// gives its turn up at once where the operator's waits, and ends none of the operator's: whatever it says that it owes costs that nothing.
+    /// Takes all disks with work that may run, and gives turns: to work that goes first, then to who has waited longest. Other work gives its
+    /// turn up at once where such work waits, and ends none of it: whatever a tenant says that it owes costs the operator's nothing.
     pub(crate) fn give(&mut self, now: Nanos, wanting: &BTreeMap<DeviceId, Wanting>) {
         let meets =
             |one: &DeviceId, other: &DeviceId| one != other && !wanting[one].bottom.is_disjoint(&wanting[other].bottom);
-        let goes_before = |one: &DeviceId, other: &DeviceId| !wanting[one].is_told && wanting[other].is_told;
+        let goes_before = |one: &DeviceId, other: &DeviceId| wanting[one].goes_first && !wanting[other].goes_first;
         self.had.retain(|device, _| wanting.contains_key(device));
         self.having.retain(|device, _| wanting.contains_key(device));
+        self.end(now, wanting, &meets, &goes_before);
+        let mut next: Vec<DeviceId> =
+            wanting.keys().filter(|device| !self.having.contains_key(device)).copied().collect();
+        next.sort_by_key(|device| (!wanting[device].goes_first, self.had.get(device).copied(), *device));
+        // Which wait for turns that end for them, and since when the last of those are.
+        let mut refused: Vec<(DeviceId, Nanos)> = Vec::new();
+        for device in next {
+            let met = || self.having.iter().filter(|(other, _)| meets(&device, other));
+            if let Some(since) = met().map(|(_, turn)| turn.since).max() {
+                if !met().any(|(other, _)| goes_before(other, &device)) {
+                    refused.push((device, since));
+                }
+                continue;
+            }
+            // Its turn ends with those for which one before it waits: else that would never find all its disks free.
+            let before = refused.iter().filter(|(other, _)| meets(&device, other)).map(|(_, since)| *since).min();
+            let since = before.unwrap_or(now);
+            if now.since(since) < TURN {
+                self.having.insert(device, Turn { since, began_at: wanting[&device].begins_again_at });
+            } else {
+                refused.push((device, since));
+            }
+        }
+    }
+
+    /// Ends the turns that are over.
+    fn end(
+        &mut self,
+        now: Nanos,
+        wanting: &BTreeMap<DeviceId, Wanting>,
+        meets: &impl Fn(&DeviceId, &DeviceId) -> bool,
+        goes_before: &impl Fn(&DeviceId, &DeviceId) -> bool,
+    ) {
         let waiting: Vec<DeviceId> =
             wanting.keys().filter(|device| !self.having.contains_key(device)).copied().collect();
-        let is_over = |device: &DeviceId, since: Nanos| {
+        let is_over = |device: &DeviceId, turn: &Turn| {
             // What lies below one may change while it has its turn.
-            let meets_earlier =
-                self.having.iter().any(|(other, from)| (*from, other) < (since, device) && meets(device, other));
+            let is_earlier = |(other, that): (&DeviceId, &Turn)| (that.since, other) < (turn.since, device);
+            let meets_earlier = self.having.iter().any(|that| is_earlier(that) && meets(device, that.0));
             let mut waiting = waiting.iter().filter(|other| meets(device, other) && !goes_before(device, other));
-            let may_end = now.since(since) >= TURN;
+            let may_end = turn.may_end(now, &wanting[device]);
             meets_earlier || waiting.any(|other| may_end || goes_before(other, device))
         };
         let over: Vec<DeviceId> =
-            self.having.iter().filter(|(device, since)| is_over(device, **since)).map(|(device, _)| *device).collect();
+            self.having.iter().filter(|(device, turn)| is_over(device, turn)).map(|(device, _)| *device).collect();
         for device in over {
             self.having.remove(&device);
             self.had.insert(device, now);
-        }
-        let mut next: Vec<DeviceId> =
-            wanting.keys().filter(|device| !self.having.contains_key(device)).copied().collect();
-        next.sort_by_key(|device| (wanting[device].is_told, self.had.get(device).copied(), *device));
-        for device in next {
-            if self.having.keys().all(|other| !meets(&device, other)) {
-                self.having.insert(device, now);
-            }
         }
     }
 
@@ -68,7 +112,7 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    use super::{TURN, Turns, Wanting};
+    use super::{TURN, TURN_MAX, Turns, Wanting};
     use minerva_model::{DeviceId, Nanos};
     use std::collections::BTreeMap;
 
@@ -78,10 +122,17 @@ mod tests {
 
     /// Who has the turn, of disks that lie on these.
     fn having(turns: &mut Turns, seconds: u64, wanting: &[(u32, &[u32])]) -> Vec<u32> {
-        let wanted = |on: &[u32], is_told| Wanting { bottom: on.iter().map(|on| disk(*on)).collect(), is_told };
-        // Tenants' have numbers from 50.
-        let wanting: BTreeMap<DeviceId, Wanting> =
-            wanting.iter().map(|(of, on)| (disk(*of), wanted(on, *of >= 50))).collect();
+        having_at(turns, seconds, wanting, None)
+    }
+
+    /// The same, where work on the first one would begin again somewhere.
+    fn having_at(turns: &mut Turns, seconds: u64, wanting: &[(u32, &[u32])], at: Option<u64>) -> Vec<u32> {
+        let wanted = |(of, on): &(u32, &[u32])| {
+            let bottom = on.iter().map(|on| disk(*on)).collect();
+            // What does not go first has numbers from 50.
+            (disk(*of), Wanting { bottom, goes_first: *of < 50, begins_again_at: at.filter(|_| *of == 1) })
+        };
+        let wanting: BTreeMap<DeviceId, Wanting> = wanting.iter().map(wanted).collect();
         turns.give(Nanos::from_secs(seconds), &wanting);
         wanting.keys().filter(|device| turns.has(**device)).map(|device| device.minor).collect()
     }
@@ -117,5 +168,55 @@ mod tests {
         assert_eq!(having(&mut turns, 0, &[(1, &[10]), (2, &[11])]), [1, 2]);
         assert_eq!(having(&mut turns, 1, &[(1, &[10]), (2, &[10, 11])]), [1]);
         assert_eq!(having(&mut turns, 10, &[(1, &[10]), (2, &[10, 11])]), [2]);
+    }
+
+    #[test]
+    fn one_that_shares_disks_with_two_others_has_its_turn_however_theirs_overlap() {
+        let mut turns = Turns::default();
+        let all: [(u32, &[u32]); 3] = [(1, &[10]), (2, &[10, 11]), (3, &[11])];
+        assert_eq!(having(&mut turns, 0, &all[..1]), [1]);
+        assert_eq!(having(&mut turns, 5, &[all[0], all[2]]), [1, 3]);
+        let had: Vec<(u64, Vec<u32>)> = (7..40).map(|second| (second, having(&mut turns, second, &all))).collect();
+        let of = |second: u64| had[second as usize - 7].1.clone();
+        assert_eq!([7, 10, 14, 15, 24, 25].map(of), [vec![1, 3], vec![1, 3], vec![1, 3], vec![2], vec![2], vec![1, 3]]);
+        assert_eq!(of(35), [2], "one after the other");
+    }
+
+    #[test]
+    fn one_that_waits_for_the_operators_work_keeps_no_other_from_the_rest_of_its_disks() {
+        let mut turns = Turns::default();
+        let all: [(u32, &[u32]); 3] = [(1, &[10]), (50, &[10, 11]), (51, &[11])];
+        for second in 0..40 {
+            assert_eq!(having(&mut turns, second, &all), [1, 51]);
+        }
+        assert_eq!(having(&mut turns, 40, &all[1..]), [50]);
+    }
+
+    #[test]
+    fn work_that_hangs_takes_turns_with_what_a_tenant_owes_and_gives_way_to_what_gets_on() {
+        let mut turns = Turns::default();
+        // The first is the operator's, and hangs by now.
+        let all: [(u32, &[u32]); 3] = [(50, &[10]), (51, &[10]), (1, &[10])];
+        assert_eq!(having(&mut turns, 0, &all[..1]), [50]);
+        assert_eq!(having(&mut turns, 10, &all[..2]), [51]);
+        assert_eq!(having(&mut turns, 20, &all[..2]), [50]);
+        assert_eq!(having(&mut turns, 21, &all), [1]);
+    }
+
+    #[test]
+    fn what_would_begin_again_keeps_its_turn_until_it_gets_on_or_for_three_minutes() {
+        let all: [(u32, &[u32]); 2] = [(1, &[10]), (2, &[10])];
+        for gets_on in [false, true] {
+            let mut turns = Turns::default();
+            let mut at = |second: u64| {
+                let place = if gets_on && second >= 25 { 6 } else { 7 };
+                having_at(&mut turns, second, &all, Some(place))
+            };
+            assert_eq!([0, 10, 24].map(&mut at), [[1]; 3]);
+            assert_eq!(at(25), [if gets_on { 2 } else { 1 }]);
+            assert_eq!(TURN_MAX, Nanos::from_secs(180));
+            let outcome = [34, 35, 179, 180].map(&mut at);
+            assert_eq!(outcome, if gets_on { [[2], [1], [1], [1]] } else { [[1], [1], [1], [2]] });
+        }
     }
 }

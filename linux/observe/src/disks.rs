@@ -55,7 +55,7 @@ struct HierarchyFacts {
 
 impl KnownDisk {
     /// What tells this disk from others that had its number: the kernel's count of disks, which Linux has since 5.15; before that the
-    /// file of a loop device, and of others nothing.
+    /// name of a loop device's file, so that one whose file is renamed counts as another, and of others nothing.
     pub(crate) fn sequence(&self) -> &str {
         let Incarnation { sequence, backing_file, .. } = &self.incarnation;
         // A file that was removed is still the same one.

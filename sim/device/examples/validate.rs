@@ -1,8 +1,8 @@
 //! Compares the disk model with measured drives: `validate DIR [--json]`.
 //!
 //! `DIR` holds `NAME.trace`, `NAME.diskspecs` and what that names, and `NAME.parv`. Prints a table, or one JSON object a
-//! line. Exits with 1 when a drive misses the goal: RMS at most 1.5 times DiskSim's (where that is known) and a demerit
-//! of at most 10 %.
+//! line. Exits with 1 when a drive misses the goal: RMS at most 1.5 times DiskSim's, which has to be known, and a demerit of
+//! at most 10 %.
 
 use anyhow::{Context, Result, bail};
 use minerva_sim_device::disksim::{self, Sources};
@@ -11,22 +11,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// DiskSim's own RMS in microseconds against the same traces, as its validation suite publishes them.
-const DISKSIM_RMS_US: [(&str, u32); 10] = [
-    ("atlas_III", 378),
-    ("barracuda", 349),
-    ("cheetah4LP", 318),
-    ("cheetah9LP", 107),
-    ("ibm18es", 135),
-    ("atlas10k", 268),
-    ("hp_c2247a", 90),
-    ("hp_c3323a", 306),
-    ("hp_c2490a", 254),
-    ("dec_rz26", 340),
-];
-const RATIO_MAX: f64 = 1.5;
-const DEMERIT_MAX: f64 = 0.1;
 
 fn main() -> Result<ExitCode> {
     let mut json = false;
@@ -46,9 +30,8 @@ fn main() -> Result<ExitCode> {
     let mut missed = 0;
     for name in drives(&folder)? {
         let agreement = compare(&folder, &name)?;
-        let known = DISKSIM_RMS_US.iter().find(|(drive, _)| *drive == name).map(|(_, rms_us)| f64::from(*rms_us) / 1e3);
-        let ratio = known.map(|rms_ms| agreement.rms_ms / rms_ms);
-        let met = ratio.is_none_or(|ratio| ratio <= RATIO_MAX) && agreement.demerit() <= DEMERIT_MAX;
+        let (known, ratio) = (validate::disksim_rms_ms(&name), agreement.ratio(&name));
+        let met = agreement.is_met(&name);
         missed += usize::from(!met);
         if json {
             let line = serde_json::json!({

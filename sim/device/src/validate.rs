@@ -103,6 +103,28 @@ pub fn cdf_rms_ms(measured_ms: &[f64], modelled_ms: &[f64]) -> f64 {
     (squares / points as f64).sqrt()
 }
 
+/// DiskSim's own RMS in microseconds against the same traces, as its validation suite publishes them.
+const DISKSIM_RMS_US: [(&str, u32); 10] = [
+    ("atlas_III", 378),
+    ("barracuda", 349),
+    ("cheetah4LP", 318),
+    ("cheetah9LP", 107),
+    ("ibm18es", 135),
+    ("atlas10k", 268),
+    ("hp_c2247a", 90),
+    ("hp_c3323a", 306),
+    ("hp_c2490a", 254),
+    ("dec_rz26", 340),
+];
+/// The goal: an RMS of at most so many times DiskSim's, and a demerit of at most so much.
+const RATIO_MAX: f64 = 1.5;
+const DEMERIT_MAX: f64 = 0.1;
+
+/// DiskSim's own RMS against the trace of this drive, in milliseconds; none where it is not known.
+pub fn disksim_rms_ms(drive: &str) -> Option<f64> {
+    DISKSIM_RMS_US.iter().find(|(name, _)| *name == drive).map(|(_, rms_us)| f64::from(*rms_us) / 1e3)
+}
+
 /// How well a model meets a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
@@ -134,6 +156,17 @@ impl Agreement {
     /// are 0.
     pub fn demerit(&self) -> f64 {
         if self.mean_measured_ms > 0.0 { self.rms_ms / self.mean_measured_ms } else { f64::NAN }
+    }
+
+    /// The RMS as a multiple of DiskSim's for this drive; none where that is not known.
+    pub fn ratio(&self, drive: &str) -> Option<f64> {
+        disksim_rms_ms(drive).map(|rms_ms| self.rms_ms / rms_ms)
+    }
+
+    /// Whether the model of this drive meets the goal: an RMS of at most 1.5 times DiskSim's and a demerit of at most 10 %. One whose RMS
+    /// under DiskSim is not known is not judged by half of it, and one that was not compared has no demerit.
+    pub fn is_met(&self, drive: &str) -> bool {
+        self.ratio(drive).is_some_and(|ratio| ratio <= RATIO_MAX) && self.demerit() <= DEMERIT_MAX
     }
 }
 
@@ -185,6 +218,22 @@ mod tests {
         assert_eq!(demerit(3, 3), 0.0);
         // No trace, a request that never completes, and none that does.
         assert!([demerit(3, 0), demerit(2, 3), demerit(0, 3)].iter().all(|demerit| demerit.is_nan()));
+    }
+
+    #[test]
+    fn a_drive_that_cannot_be_judged_meets_no_goal() {
+        let is_met = |drive: &str, mean_measured_ms: f64, rms_ms: f64| {
+            Agreement { requests: 1, mean_measured_ms, mean_modelled_ms: 1.0, rms_ms }.is_met(drive)
+        };
+        // 0.402 ms are 1.5 times DiskSim's.
+        assert_eq!(
+            [is_met("atlas10k", 4.1, 0.4), is_met("atlas10k", 4.1, 0.41), is_met("atlas10k", 3.9, 0.4)],
+            [true, false, false]
+        );
+        assert_eq!(
+            [is_met("unknown", 4.1, 0.01), is_met("atlas10k", 4.1, f64::NAN), is_met("atlas10k", 0.0, 0.4)],
+            [false; 3]
+        );
     }
 
     #[test]

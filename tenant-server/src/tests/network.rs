@@ -222,6 +222,13 @@ fn handshakes_of_one_address_are_limited_in_rate_and_silence_costs_it_none() {
         for _ in 0..100 {
             silent.push(TcpStream::connect(network.address).await.expect("a server"));
         }
+        for _ in 0..50 {
+            // As whoever looks whether the port is open: it goes without a word.
+            let mut stream = TcpStream::connect(network.address).await.expect("a server");
+            stream.shutdown().await.expect("said to be the end");
+            let answer = stream.read(&mut [0; 64]).await;
+            assert!(matches!(answer, Ok(0)), "hung up on: {answer:?}");
+        }
         let own = certificate(&network.signer, "vm-a", "x.example", 2200);
         assert_eq!(network.ask(Some(own), None).await.expect("known").tenant, "t1");
         for _ in 0..50 {

@@ -151,7 +151,10 @@ fn a_contract_that_the_disk_cannot_keep_is_refused_at_the_start_and_later_or_tak
     assert!(output.status.success(), "{}", text(&output.stderr));
     let Some(operator) = Operator::new("direct = false\nrate = \"4MB\"", &names(&device)) else { return };
     let said = operator.refused(&["set", "vm1", "--rate", "400MB"]);
-    assert!(said.contains("refused: the contracts on") && said.contains("impossible"), "{said}");
+    assert!(said.starts_with("minerva-ctl: refused: the contracts on") && said.contains("impossible"), "{said}");
+    let told = operator.disk(&["set", "vm1", "--rate", "400MB", "--json"]);
+    let line: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!((told.status.code(), line["refusal"].is_string()), (Some(1), true), "{line}");
     assert!(operator.good(&["list"]).contains("4.0 MB/s"), "what was refused changed nothing");
     let said = operator.good(&["set", "vm1", "--rate", "400MB", "--force"]);
     assert!(said.contains("400.0 MB/s") && said.contains("by force"), "{said}");

@@ -1,6 +1,8 @@
 //! What the command line may say of background work. Every text here is also the manual page.
 
 use crate::quantity::duration;
+use crate::words::words;
+use minerva_linux_background::Kind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -62,7 +64,7 @@ pub(crate) struct Added {
     pub(crate) name: String,
     /// delete, command, btrfs-scrub, btrfs-balance, btrfs-defragment, btrfs-snapshot-delete, md-check, md-resync or fstrim
     /// [default: command]
-    #[arg(long)]
+    #[arg(long, value_parser = words::<String>(Kind::ALL.map(Kind::as_str)), hide_possible_values = true)]
     pub(crate) kind: Option<String>,
     /// Where
     #[arg(long)]

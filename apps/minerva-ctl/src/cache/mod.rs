@@ -14,7 +14,7 @@ use crate::output::{self, CommandStatus};
 use anyhow::{Context, bail};
 use arguments::PoolArguments;
 use minerva_api::cache::{Answer, DeferredFile, MigrationStatus, Pool, Request, TenantStatus, ask};
-use minerva_config::{load_fs, machine_attach_lines};
+use minerva_config::{how_to_start, load_fs, machine_attach_lines};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use std::fs::{self, File, OpenOptions};
@@ -65,6 +65,9 @@ pub(crate) fn run(socket: &Path, command: CacheCommand, json: bool) -> anyhow::R
 }
 
 const UNKNOWN: &str = "minerva-fs gave an answer that this program does not know; is it another version?";
+
+/// The service's own file, by which its unit goes.
+const FILE: &str = "/etc/minerva/fs.toml";
 
 struct Service<'a>(&'a Path);
 
@@ -133,8 +136,9 @@ impl Service<'_> {
             Ok(Answer::Refused { why }) => bail!("{why}"),
             Ok(answer) => Ok(answer),
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(error.into()),
-            Err(error) => Err(error)
-                .with_context(|| format!("no minerva-fs answers at {at}; start it: systemctl start minerva-fs")),
+            Err(error) => Err(error).with_context(|| {
+                format!("no minerva-fs answers at {at}; {}", how_to_start("minerva-fs", Path::new(FILE)))
+            }),
         }
     }
 

@@ -3,6 +3,7 @@
 mod arguments;
 mod drop_in;
 mod opened;
+mod refused;
 mod served;
 mod text;
 mod top;
@@ -14,12 +15,13 @@ use crate::output::{self, CommandStatus};
 use crate::place::OperatorFile;
 use anyhow::{Context, bail};
 use arguments::Promise;
-use minerva_config::{Config, VM_DISK_NAME_FORM, VmDiskSettings, attach_lines, is_vm_disk_name};
+use minerva_config::{Config, VM_DISK_NAME_FORM, VmDiskSettings, attach_lines, how_to_start, is_vm_disk_name};
 use minerva_linux_actuate::{ask_server, server_names, server_socket};
 use minerva_model::{
     ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms, ServerAnswer, ServerReport, is_served_name,
 };
 use opened::Opened;
+use refused::Refused;
 use serde::de::DeserializeOwned;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -28,6 +30,8 @@ use std::time::Duration;
 
 /// A server answers at once, but for the lock of an image, which a killed server's last requests may hold.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The server's own file, by which its unit goes.
+const FILE: &str = "/etc/minerva/blk.toml";
 const NO_DISK: &str = "it serves no disk";
 
 /// Which server, and how it is talked to.
@@ -45,6 +49,10 @@ pub(crate) fn run(
     json: bool,
 ) -> anyhow::Result<CommandStatus> {
     let link = Link::find(file, server)?;
+    refused::is_a_finding(asked(link, command, json), json)
+}
+
+fn asked(link: Link, command: DiskCommand, json: bool) -> anyhow::Result<CommandStatus> {
     match command {
         DiskCommand::List => {
             let report: ServerReport = link.ask(&ControlRequest::List, None)?;
@@ -135,8 +143,9 @@ impl Link {
             let names = server_names(runtime_dir);
             let others = if names.is_empty() { String::new() } else { format!("; there are: {}", names.join(", ")) };
             bail!(
-                "no server `{server}` listens at {}: start it (systemctl start minerva-blk), or name another with --server{others}",
-                socket.display()
+                "no server `{server}` listens at {}: {}; or name another with --server{others}",
+                socket.display(),
+                how_to_start("minerva-blk", Path::new(FILE))
             );
         }
         Ok(Self { socket, name: server.to_owned(), patience: PATIENCE })
@@ -152,7 +161,8 @@ impl Link {
                     anyhow::anyhow!("{shown} is for root and the members of `server.operator_group`: be one of them")
                 }
                 ErrorKind::ConnectionRefused => {
-                    anyhow::anyhow!("the server `{}` has ended; start it: systemctl start minerva-blk", self.name)
+                    let remedy = how_to_start("minerva-blk", Path::new(FILE));
+                    anyhow::anyhow!("the server `{}` has ended; {remedy}", self.name)
                 }
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => anyhow::anyhow!(
                     "the server `{}` did not answer within {} s; its log may say why: journalctl -u minerva-blk",
@@ -166,7 +176,7 @@ impl Link {
                 serde_json::from_str(&text).context("the server is of another release; use its own minerva-ctl")
             }
             ServerAnswer::Gone => bail!("{NO_DISK} of this name; `minerva-ctl disk list` shows those that there are"),
-            ServerAnswer::Refused(why) => bail!("refused: {why}"),
+            ServerAnswer::Refused(why) => Err(Refused(why).into()),
         }
     }
 

@@ -258,6 +258,27 @@ fn whether_a_tenant_is_a_machine_and_which_numbers_it_has_is_decided_by_a_start(
     assert!(defer(&place, &data, Pool::Stable).is_ok(), "it is none yet");
 }
 
+/// The file gives a machine other numbers, and the old ones, or the machine itself, to another tenant: until a restart both would have them.
+#[test]
+fn what_a_machine_keeps_until_a_restart_no_other_tenant_gets() {
+    let place = PoolFolder::new("machine = \"vm\"\nids = 1800000");
+    let _service = place.serve();
+    let deferred = place.pool().join("tenants/web/.deferred");
+    let refused = |web: &str, db: &str, says: &str| {
+        place.write(web, db);
+        let said = reload(&place).unwrap_err();
+        assert!(said.contains(says) && said.contains("systemctl restart minerva-fs"), "{said}");
+        assert_eq!((tenants(&place).len(), deferred.metadata().unwrap().uid()), (1, 1_800_000), "{said}");
+    };
+    let db = "[tenants.db]\nmachine = \"db\"\nids = 1800000";
+    refused("machine = \"vm\"\nids = 1900000", db, "the machines of `db` and `web` share users");
+    refused("", "[tenants.db]\nmachine = \"vm\"\nids = 1900000", "`db` is the machine `vm` too");
+    // Also where it is to leave.
+    place.write_tables(db);
+    assert!(reload(&place).unwrap_err().contains("the machines of `db` and `web` share users"));
+    assert!(!place.pool().join("tenants/db").exists());
+}
+
 #[test]
 fn others_than_root_put_no_file_in_force() {
     let place = PoolFolder::new("");

@@ -15,20 +15,22 @@ const TIMEOUT: Duration = Duration::from_secs(1_500);
 /// A guest with Debian and, in `/packages`, packages of these names and revisions: what has no part in a test costs an emulated
 /// processor seconds to unpack.
 pub(super) fn guest(packages: &[(&str, &[u32])]) -> GuestBuilder<'static> {
-    let folder = tempfile::tempdir().expect("a directory");
+    let mut guest = Guest::builder().debian().cpus(2);
     for revision in [1, 2] {
         let wanted: Vec<&str> =
             packages.iter().filter(|(_, revisions)| revisions.contains(&revision)).map(|(name, _)| *name).collect();
         // Without names all packages would be made.
-        if !wanted.is_empty() {
-            pack(folder.path(), revision, &wanted);
+        if wanted.is_empty() {
+            continue;
         }
-    }
-    let mut guest = Guest::builder().debian().cpus(2);
-    for entry in folder.path().read_dir().expect("packages") {
-        let path = entry.expect("a package").path();
-        let file = path.file_name().expect("a name").to_string_lossy().into_owned();
-        guest = guest.with_file(format!("/packages/{file}"), std::fs::read(&path).expect("readable"));
+        // Each has a folder of its own: an earlier one is removed when another is made beside it.
+        let folder = tempfile::tempdir().expect("a directory");
+        pack(folder.path(), revision, &wanted);
+        for entry in folder.path().read_dir().expect("packages") {
+            let path = entry.expect("a package").path();
+            let file = path.file_name().expect("a name").to_string_lossy().into_owned();
+            guest = guest.with_file(format!("/packages/{file}"), std::fs::read(&path).expect("readable"));
+        }
     }
     guest
 }

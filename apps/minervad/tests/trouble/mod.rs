@@ -110,6 +110,43 @@ fn a_state_directory_that_is_read_only_is_told_with_what_its_unit_needs() {
 }
 
 #[test]
+fn a_check_names_groups_and_certificates_with_which_the_daemon_cannot_start() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path().display();
+    let no_certificate = directory.path().join("empty.pem");
+    fs::write(&no_certificate, "").expect("a file");
+    let daemon = format!("[daemon]\nruntime_dir = \"{at}/run\"\nstate_dir = \"{at}/state\"\n");
+    let network = |certificate: &str| {
+        format!(
+            "[participation]\nlisten = \"127.0.0.1:7420\"\ncertificate = \"{certificate}\"\nkey = \"{at}/key.pem\"\n"
+        )
+    };
+    let check = |settings: &str| {
+        let file = directory.path().join("minerva.toml");
+        fs::write(&file, format!("mode = \"shadow\"\n{daemon}{settings}")).expect("the file");
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_minervad"));
+        let output = command.arg("--config").arg(file).arg("--check").output().expect("the daemon");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, message) = check("");
+    assert_eq!(code, Some(0), "{message}");
+    let no_group = "there is no group 'minerva-no-such-group'; mend daemon.";
+    for (settings, told) in [
+        ("socket_group = \"minerva-no-such-group\"\n".to_owned(), format!("{no_group}socket_group")),
+        ("viewer_group = \"minerva-no-such-group\"\n".to_owned(), format!("{no_group}viewer_group")),
+        (network(&format!("{at}/absent.pem")), format!("failed to read certificates from {at}/absent.pem")),
+        (network(&no_certificate.display().to_string()), format!("{} has no certificate", no_certificate.display())),
+    ] {
+        let (code, message) = check(&settings);
+        assert!(code == Some(1) && message.contains(&told), "{settings}{message}");
+    }
+    // All of it at once.
+    let (_, message) = check(&format!("socket_group = \"minerva-no-such-group\"\n{}", network("/absent.pem")));
+    assert!(message.contains(no_group) && message.contains("/absent.pem"), "{message}");
+    assert!(!directory.path().join("run").exists(), "nothing is made");
+}
+
+#[test]
 fn a_full_disk_under_the_store_loses_no_history() {
     let Some(mut bed) = Bed::new() else { return };
     bed.write_config(ENFORCE);

@@ -1,11 +1,11 @@
 //! What follows from the driver's answers.
 
-use super::{Ledger, RETRY_SLICES_MAX, target_of};
+use super::{Ledger, RETRY_SLICES_MAX};
 use crate::entry::Asked;
-use crate::fights::{self, Reaction};
+use crate::fights;
 use crate::knob::{self, KnobKey};
 use crate::setting::{Reading, Setting};
-use minerva_model::{Effect, FindingKind, KnobRelease, KnobWatch, Outcome, WriteId};
+use minerva_model::{Effect, FindingKind, Outcome, WriteId};
 
 impl Ledger {
     /// Takes an answer; returns what the knob holds, if that became known.
@@ -41,46 +41,11 @@ impl Ledger {
         let Some(knob) = self.knobs.get_mut(&key) else { return };
         let found = reading.setting.clone();
         let asked = knob.current.replace(found.clone()).filter(|asked| knob.held_since.is_some() && *asked != found);
-        knob.original.get_or_insert(reading);
+        knob.original.get_or_insert_with(|| reading.clone());
         if let Some(asked) = asked {
-            let reaction = if knob.fights.lost_once_more(self.slice, self.rules) {
-                knob.given_up = true;
-                knob.held_since = None;
-                self.held.remove(&key);
-                Reaction::GivesUp
-            } else if self.rules.keeps_limits_of_others && knob.take_limit_of_others(&asked, key.device) {
-                Reaction::StaysWithin
-            } else {
-                Reaction::SetsAgain
-            };
-            if let Some(owner) = self.owners.get(&key.holder) {
-                self.effects.push_back(Effect::Found(fights::overwritten(key, owner, &asked, &found, reaction)));
-                let (target, file, device) = (target_of(key, owner), key.file, key.device);
-                self.effects.extend(match reaction {
-                    Reaction::GivesUp => Some(Effect::LetGo(KnobRelease { target, file, device })),
-                    Reaction::SetsAgain => Some(Effect::Watch(KnobWatch { target, file, device })),
-                    Reaction::StaysWithin => None,
-                });
-            }
+            self.overwritten(key, &asked, reading);
         }
         self.advance_read(key);
-    }
-
-    /// What was journalled of a knob undoes no more what others set there: it is forgotten, and the next write is journalled anew.
-    pub(super) fn let_go(&mut self, key: KnobKey) {
-        let Some(knob) = self.knobs.get_mut(&key).filter(|knob| knob.is_to_be_let_go()) else { return };
-        knob.lets_go = false;
-        knob.held_since = None;
-        self.held.remove(&key);
-        self.push_let_go(key);
-    }
-
-    pub(super) fn push_let_go(&mut self, key: KnobKey) {
-        let Some(owner) = self.owners.get(&key.holder) else { return };
-        let (target, file, device) = (target_of(key, owner), key.file, key.device);
-        self.effects.push_back(Effect::LetGo(KnobRelease { target: target.clone(), file, device }));
-        // Who is let go of is watched no more.
-        self.effects.push_back(Effect::Watch(KnobWatch { target, file, device }));
     }
 
     fn written(&mut self, key: KnobKey, asked: &Setting, reading: Reading) {

@@ -42,14 +42,7 @@ impl Steering {
     fn of_disk(&self, config: &EngineConfig) -> OfDisk {
         let settings = config.devices.get(&self.device.name);
         let bytes_per_second = settings.and_then(|disk| disk.bandwidth_bytes_per_second).map(|bytes| bytes as f64);
-        let forgets = config.actuation.forgets_peaks;
-        OfDisk {
-            device: self.device.id,
-            rotational: self.device.facts.rotational,
-            bytes_per_second,
-            slice: config.observe.slice,
-            forgets_at_busy_permille: forgets.then_some(config.actuation.caps_lift_below_busy_permille),
-        }
+        OfDisk { device: self.device.id, rotational: self.device.facts.rotational, bytes_per_second }
     }
 
     /// Within a slice a tenant came back from `idle`, or is to wait no more.

@@ -139,9 +139,13 @@ impl Kernel {
             return Err("EOPNOTSUPP".to_owned());
         }
         let key = ((at.to_owned(), file), device);
-        match value {
+        let value = match file {
+            KnobFile::IoMax => limits(self.lines.get(&key).map_or("", String::as_str), value),
+            _ => value.to_owned(),
+        };
+        match &*value {
             "default" | "0" | "rbps=max wbps=max" => self.lines.remove(&key),
-            _ => self.lines.insert(key, value.to_owned()),
+            _ => self.lines.insert(key, value),
         };
         Ok(())
     }
@@ -174,6 +178,13 @@ impl Kernel {
         }
         text
     }
+}
+
+/// A line of `io.max` after another was written: what that does not name stays.
+fn limits(before: &str, written: &str) -> String {
+    let named = |text: &str, key: &str| text.split(' ').find_map(|word| Some(word.strip_prefix(key)?.to_owned()));
+    let way = |key| named(written, key).or_else(|| named(before, key)).unwrap_or_else(|| "max".to_owned());
+    format!("rbps={} wbps={}", way("rbps="), way("wbps="))
 }
 
 fn is_bfq(file: KnobFile) -> bool {

@@ -7,6 +7,12 @@ use minerva_model::{BackgroundId, DeviceId, Effect, Finding, FindingKind, Nanos}
 use std::collections::BTreeMap;
 
 impl Worklist {
+    /// What was last told of a disk's alarms stands still: there is work, and its plan does not hold.
+    pub fn is_oversubscribed(&self, device: DeviceId) -> bool {
+        let is_told = self.alarmed.get(&device).is_some_and(|told| !told.is_empty());
+        is_told && self.works.values().any(|work| work.queue.device == device)
+    }
+
     /// Says of a disk's alarms what was not said before; of space with its date.
     pub(super) fn alarm(
         &mut self,

@@ -134,6 +134,7 @@ pub(super) const ENTRY: Entry = Entry {
     build: |_| Box::new(Anticipatory::new(AnticipatoryOptions::default())),
     options: |_| format!("{:?}", AnticipatoryOptions::default()),
     depth: |disk| disk.depth,
+    sends_beside_hung: false,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[],
     discipline: None,

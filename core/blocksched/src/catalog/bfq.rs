@@ -398,6 +398,7 @@ pub(super) const ENTRY: Entry = Entry {
     build: |disk| Box::new(Bfq::new(BfqOptions::for_disk(disk))),
     options: |disk| format!("{:?}", BfqOptions::for_disk(disk)),
     depth: |disk| disk.depth,
+    sends_beside_hung: false,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[Promise::GroupWeights],
     discipline: None,

@@ -6,7 +6,7 @@
 //! flow's slice lasts the disk is kept idle for it when it thinks briefly and does not seek.
 
 use super::{Entry, Promise, UNIT_BYTES};
-use crate::in_flight::{HUNG_AFTER, InFlight};
+use crate::in_flight::{AtDevice, InFlight};
 use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
 use crate::{Class, Cost, Dispatch, FlowId, FlowParameters, GroupId, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
@@ -102,10 +102,7 @@ pub struct Cfq {
     busy_weight: u64,
     service: Option<Service>,
     position_bytes: u64,
-    /// Of all flows, without those that hang.
-    in_flight: u32,
-    /// When a request was last dispatched or done.
-    moved_at: Nanos,
+    at_device: AtDevice,
 }
 
 impl Cfq {
@@ -121,8 +118,7 @@ impl Cfq {
             busy_weight: 0,
             service: None,
             position_bytes: 0,
-            in_flight: 0,
-            moved_at: Nanos::ZERO,
+            at_device: AtDevice::default(),
         }
     }
 
@@ -270,8 +266,8 @@ impl Cfq {
         }
         let until = if may_idle { self.idle_until(service) } else { self.away_since(service) };
         if until <= now {
-            let hung = self.flows.at(service.flow).state.in_flight.give_up();
-            self.in_flight = self.in_flight.saturating_sub(hung);
+            self.flows.at(service.flow).state.in_flight.give_up();
+            self.at_device.give_up(service.flow);
             self.end_service(until);
         }
     }
@@ -301,8 +297,7 @@ impl Cfq {
         let index = sweep(&flow.queue, position, now, expire, SWEEP_WINDOW);
         let Some((request, ())) = self.flows.take(service.flow, index) else { return Dispatch::Idle };
         self.flows.at(service.flow).state.in_flight.dispatched(now);
-        self.in_flight += 1;
-        self.moved_at = now;
+        self.at_device.dispatched(now, &request);
         if request.moves_data() {
             self.position_bytes = request.end_bytes();
         }
@@ -347,10 +342,9 @@ impl Cfq {
 
     /// All that is in flight hangs: as much is dispatched beside it, and whoever is in service waits for its next slice.
     fn make_room(&mut self, now: Nanos) {
-        for flow in self.flows.all() {
-            flow.state.in_flight.give_up();
+        for flow in self.at_device.give_up_all() {
+            self.flows.at(flow).state.in_flight.give_up();
         }
-        self.in_flight = 0;
         self.end_service(now);
     }
 
@@ -381,6 +375,7 @@ pub(super) const ENTRY: Entry = Entry {
     build: |_| Box::new(Cfq::new(CfqOptions::default())),
     options: |_| format!("{:?}", CfqOptions::default()),
     depth: |disk| disk.depth,
+    sends_beside_hung: true,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[Promise::GroupWeights],
     discipline: None,
@@ -463,8 +458,8 @@ impl Scheduler for Cfq {
         if self.flows.queued() == 0 {
             return Dispatch::Idle;
         }
-        if self.in_flight >= self.options.quantum {
-            let until = self.moved_at + HUNG_AFTER;
+        if self.at_device.count() >= self.options.quantum as usize {
+            let until = self.at_device.hung_at();
             if now < until {
                 return Dispatch::WaitUntil(until);
             }
@@ -480,11 +475,9 @@ impl Scheduler for Cfq {
     }
 
     fn complete(&mut self, now: Nanos, request: &Request) {
-        self.moved_at = now;
+        let counted = self.at_device.completed(now, request);
         let state = &mut self.flows.at(request.flow).state;
-        if state.in_flight.completed(now, request) {
-            self.in_flight = self.in_flight.saturating_sub(1);
-        }
+        state.in_flight.completed_one(now, counted);
         state.completed_at = Some(now);
         if let Some(service) = self.service.as_mut().filter(|service| service.flow == request.flow) {
             service.slice_end.get_or_insert(now + service.slice);

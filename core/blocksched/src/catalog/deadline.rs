@@ -216,6 +216,7 @@ pub(super) const ENTRY: Entry = Entry {
     build: |_| Box::new(Deadline::new(DeadlineOptions::default())),
     options: |_| format!("{:?}", DeadlineOptions::default()),
     depth: |disk| disk.depth,
+    sends_beside_hung: false,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[],
     discipline: None,

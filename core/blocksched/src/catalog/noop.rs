@@ -25,6 +25,7 @@ pub(super) const ENTRY: Entry = Entry {
     build: |_| Box::new(Noop::new()),
     options: |_| "none".to_owned(),
     depth: |disk| disk.depth,
+    sends_beside_hung: false,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[],
     discipline: None,

@@ -12,9 +12,11 @@
 //!
 //! The paper knows no flow without a contract. One with next to no rate would be served when everybody else had run hours ahead of
 //! their contracts, so with a single greedy one: never. Here flows without a contract have no tags. While one of them has something
-//! queued, what the contracts leave is shared by start-time fair queueing among all that have, each alike: whenever no flow with a
-//! contract has a request that may start by now. A contract's flow that is served so has its tags moved back, it alone, so that this
-//! is not held against it either. Without such flows everything is as in the paper.
+//! queued, the earliest deadline is that of a request that may start by now: one that is ahead of its contract must not be served for
+//! its short delay while another that may start has time. What the contracts leave is shared by start-time fair queueing among all that
+//! have something queued, each alike: whenever no flow with a contract has a request that may start by now. A contract's flow that is
+//! served so has its tags moved back, it alone, so that this is not held against it either. Without such flows everything is as in the
+//! paper.
 
 use super::{Entry, Promise, UNIT_BYTES};
 use crate::table::{Flow, FlowTable};
@@ -27,10 +29,12 @@ use minerva_model::Nanos;
 pub struct PClock {
     cost: Cost,
     flows: FlowTable<State, Tags>,
-    /// Backlogged flows with a contract by the start of their oldest request, as stored for all.
-    by_start: IndexedHeap<Instant>,
-    /// The same by the deadline of their oldest request.
+    /// Backlogged flows with a contract by the deadline of their oldest request, as stored for all.
     by_finish: IndexedHeap<Instant>,
+    /// Those of them that were seen to be able to start it, likewise.
+    ready: IndexedHeap<Instant>,
+    /// The others by the start of their oldest request.
+    by_start: IndexedHeap<Instant>,
     /// All backlogged flows by what they had of what the contracts leave.
     by_share: IndexedHeap<u64>,
     /// Where the last one stood that was served so, before it was charged.
@@ -59,8 +63,9 @@ impl PClock {
         Self {
             cost,
             flows: FlowTable::new(),
-            by_start: IndexedHeap::new(),
             by_finish: IndexedHeap::new(),
+            ready: IndexedHeap::new(),
+            by_start: IndexedHeap::new(),
             by_share: IndexedHeap::new(),
             share_now: 0,
             drift: 0,
@@ -69,12 +74,13 @@ impl PClock {
 
     /// Whether only flows with a contract have something queued.
     fn is_as_published(&self) -> bool {
-        self.by_share.len() == self.by_start.len()
+        self.by_share.len() == self.by_finish.len()
     }
 
     /// Moves all tags back when every backlogged flow is ahead of its contract.
     fn adjust(&mut self, now: Instant) {
-        if let Some((start, _)) = self.by_start.peek().filter(|_| self.is_as_published()) {
+        let all_wait = self.is_as_published() && self.ready.is_empty();
+        if let Some((start, _)) = self.by_start.peek().filter(|_| all_wait) {
             self.drift = self.drift.max(start - now);
         }
     }
@@ -121,6 +127,7 @@ impl PClock {
 
     fn track_head(&mut self, flow: FlowId) {
         let slot = flow.index();
+        self.ready.remove(slot);
         let Flow { queue, state, parameters } = self.flows.at(flow);
         match queue.front().filter(|_| parameters.contract.is_some()) {
             Some((_, tags)) => {
@@ -138,11 +145,24 @@ impl PClock {
         }
     }
 
-    /// Chooses the flow to serve: the earliest deadline, unless nothing may start by now and a flow without a contract waits.
+    /// Finds the flows that may start by now. Until their oldest request leaves they may.
+    fn find_ready(&mut self, now: Instant) {
+        while let Some((_, slot)) = self.by_start.peek().filter(|(start, _)| start - self.drift <= now) {
+            self.by_start.remove(slot);
+            if let Some(finish) = self.by_finish.key(slot) {
+                self.ready.set(slot, finish);
+            }
+        }
+    }
+
+    /// Chooses the flow to serve: the earliest deadline, and while a flow without a contract waits, of those that may start by now, if any.
     fn choose(&mut self, now: Instant) -> Option<FlowId> {
-        let may_start = self.by_start.peek().is_some_and(|(start, _)| start - self.drift <= now);
-        if may_start || self.is_as_published() {
+        if self.is_as_published() {
             return self.by_finish.peek().map(|(_, slot)| FlowId(slot as u32));
+        }
+        self.find_ready(now);
+        if let Some((_, slot)) = self.ready.peek() {
+            return Some(FlowId(slot as u32));
         }
         let (units, slot) = self.by_share.peek()?;
         self.share_now = self.share_now.max(units);
@@ -172,6 +192,7 @@ pub(super) const ENTRY: Entry = Entry {
     build: |_| Box::new(PClock::new(Cost::PerBytes(UNIT_BYTES))),
     options: |_| format!("{:?}", Cost::PerBytes(UNIT_BYTES)),
     depth: |disk| if disk.rotational { 1 } else { disk.depth },
+    sends_beside_hung: false,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[Promise::Contract],
     discipline: Some(Discipline::EarliestDeadline),

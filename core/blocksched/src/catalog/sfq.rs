@@ -62,6 +62,7 @@ pub(super) const ENTRY: Entry = Entry {
     build: |disk| Box::new(Sfq::new(depth(disk), Cost::PerBytes(UNIT_BYTES))),
     options: |disk| format!("depth {}, {:?}", depth(disk), Cost::PerBytes(UNIT_BYTES)),
     depth,
+    sends_beside_hung: false,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[],
     discipline: None,

@@ -18,7 +18,7 @@
 //! device too: it decides who is sent, in which order the device does them is its own. What that costs is time for the urgent.
 
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
-use crate::in_flight::InFlight;
+use crate::in_flight::{AtDevice, InFlight};
 use crate::table::FlowTable;
 use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, PlainKey, Request, Scheduler};
 use minerva_model::Nanos;
@@ -61,7 +61,7 @@ pub struct Tag {
     expected: IndexedHeap<Rank>,
     /// The counter of the flow served last, before it was charged.
     served: u128,
-    in_flight: u32,
+    at_device: AtDevice,
 }
 
 /// Counters that are less than this apart are equal: what 64 KiB cost at priority 254. More would let the urgent go before others for
@@ -109,7 +109,7 @@ impl Tag {
             backlogged: IndexedHeap::new(),
             expected: IndexedHeap::new(),
             served: 0,
-            in_flight: 0,
+            at_device: AtDevice::default(),
         }
     }
 
@@ -127,7 +127,24 @@ impl Tag {
                 return Some(Dispatch::WaitUntil(until));
             }
             state.in_flight.give_up();
+            self.at_device.give_up(FlowId(slot as u32));
             self.expected.remove(slot);
+        }
+        None
+    }
+
+    /// Until when to wait before the device gets one more, if it has as many as are wanted there. They hang once none of them was done for so
+    /// long, and as many are sent beside them.
+    fn make_room(&mut self, now: Nanos) -> Option<Dispatch> {
+        if self.at_device.count() < self.options.depth as usize {
+            return None;
+        }
+        let until = self.at_device.hung_at();
+        if now < until {
+            return Some(Dispatch::WaitUntil(until));
+        }
+        for flow in self.at_device.give_up_all() {
+            self.flows.at(flow).state.in_flight.give_up();
         }
         None
     }
@@ -155,6 +172,7 @@ pub(super) const ENTRY: Entry = Entry {
     build: |disk| Box::new(Tag::new(TagOptions::for_disk(disk))),
     options: |disk| format!("{:?}", TagOptions::for_disk(disk)),
     depth: |disk| TagOptions::for_disk(disk).depth,
+    sends_beside_hung: true,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[Promise::Tags],
     discipline: None,
@@ -168,6 +186,7 @@ pub(super) const ORIGINAL_ENTRY: Entry = Entry {
     build: |_| Box::new(Tag::new(TagOptions::original())),
     options: |_| format!("{:?}", TagOptions::original()),
     depth: |disk| disk.depth,
+    sends_beside_hung: true,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[Promise::Tags],
     discipline: None,
@@ -229,11 +248,8 @@ impl Scheduler for Tag {
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
-        if self.in_flight >= self.options.depth {
-            return Dispatch::Idle;
-        }
         let Some((first, slot)) = self.backlogged.peek() else { return Dispatch::Idle };
-        if let Some(wait) = self.wait_for_owed(now, first) {
+        if let Some(wait) = self.make_room(now).or_else(|| self.wait_for_owed(now, first)) {
             return wait;
         }
         let id = FlowId(slot as u32);
@@ -255,14 +271,14 @@ impl Scheduler for Tag {
             }
         }
         self.served = self.served.max(first.counter);
-        self.in_flight += 1;
+        self.at_device.dispatched(now, &request);
         Dispatch::Send(request)
     }
 
     fn complete(&mut self, now: Nanos, request: &Request) {
-        self.in_flight = self.in_flight.saturating_sub(1);
+        let counted = self.at_device.completed(now, request);
         let state = &mut self.flows.at(request.flow).state;
-        state.in_flight.completed(now, request);
+        state.in_flight.completed_one(now, counted);
         state.active_at = now;
     }
 

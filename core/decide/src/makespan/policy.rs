@@ -11,7 +11,7 @@ impl SharePolicy for Rule {
     }
 
     fn slice(&mut self, now: Nanos, input: &DecideInput<'_>) {
-        self.named.advance(now);
+        self.named.advance(now, self.settings.knowledge_fades);
         if !self.has_jobs() {
             self.running.clear();
             self.places.clear();

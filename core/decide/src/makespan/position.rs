@@ -2,7 +2,7 @@
 
 use crate::presence::{PAUSE, TURN_NS};
 use crate::shortest_first::{self, FLOOR, Remaining};
-use minerva_model::Nanos;
+use minerva_model::{IoSignals, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// A job on one disk.
@@ -21,6 +21,18 @@ pub(super) struct Running {
     /// How long it was held back, less how long it went first or was alone since. A rest neither adds to it nor takes from it.
     #[serde(default)]
     pub(super) waited: Nanos,
+}
+
+/// In this time, in seconds, all but a third of what a job's greatest rate was above what it has is forgotten.
+const FORGETS_S: f64 = 60.0;
+
+impl Running {
+    /// A slice of the job. `forgets`: it had all that the disk gives, so that what was more before is not to be had any more.
+    pub(super) fn note_rate(&mut self, row: &IoSignals, forgets: bool) {
+        let (known, rate) = (self.bytes_per_second_max, row.bytes_per_second());
+        let part = if forgets { (row.elapsed.as_secs_f64() / FORGETS_S).min(1.0) } else { 0.0 };
+        self.bytes_per_second_max = rate.max(known - (known - rate) * part);
+    }
 }
 
 /// What stands decided for a job.

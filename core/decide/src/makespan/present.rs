@@ -5,7 +5,7 @@ use super::position::{QueuePosition, Running};
 use super::{RESTING, Rule};
 use crate::compose::DecideInput;
 use crate::shortest_first::{Job, waited_after};
-use minerva_model::{DeviceId, Horizon, Nanos, Outlook, Signals, TenantId};
+use minerva_model::{DeviceId, Horizon, IoSignals, Nanos, Outlook, Signals, TenantId};
 
 /// A job that has no more of a disk's time, and less than [`ACTIVE_PART`] of its greatest rate, computes.
 const COMPUTING_DISK_PART: f64 = 0.1;
@@ -100,9 +100,14 @@ impl Rule {
     /// A job whom nobody kept from the disk in the slice, and that hardly used it, though it may have written a line of its log. Little by bytes
     /// alone can be all that a disk that seeks gives it.
     pub(super) fn computes(&self, device: DeviceId, tenant: TenantId, signals: &Signals) -> bool {
-        let fastest = self.running.get(&(device, tenant)).map_or(0.0, |running| running.bytes_per_second_max);
         let row = signals.io.iter().find(|row| row.device == device && row.tenant == tenant);
-        row.is_none_or(|row| row.bytes_per_second() <= ACTIVE_PART * fastest && row.disk_part() < COMPUTING_DISK_PART)
+        row.is_none_or(|row| self.is_computing(row))
+    }
+
+    /// The same, where there is a row.
+    pub(super) fn is_computing(&self, row: &IoSignals) -> bool {
+        let fastest = self.running.get(&(row.device, row.tenant)).map_or(0.0, |running| running.bytes_per_second_max);
+        row.bytes_per_second() <= ACTIVE_PART * fastest && row.disk_part() < COMPUTING_DISK_PART
     }
 }
 

@@ -1,4 +1,5 @@
 mod caps;
+mod fading;
 
 use super::*;
 use crate::compose::{DecideInput, SharePolicy};
@@ -248,7 +249,7 @@ fn a_job_whose_settings_changed_begins_anew_and_who_is_no_job_has_no_place() {
     assert_eq!(rule.running.len(), 1);
     rule.configure(&MakespanSettings::default(), true);
     assert_eq!(slice(&mut rule, 2, 1000, &[900, 10, 10]), [None, None, None]);
-    assert!(rule.running.is_empty() && rule.known_jobs().count() == 2);
+    assert!(rule.running.is_empty() && rule.known_jobs().count() == 0, "parts of runs teach nothing");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::{DISK, ask, config, device, drain, engine, sample, sampled, seen};
 use minerva_engine::Engine;
 use minerva_model::{
     AccessKind, CoordinationSettings, Deadline, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, Event,
-    Level, LevelClaims, Mode, Nanos, Operation, OperationRequest, Recalled, RefusalKind, Refused, RequestId,
+    Grant, Level, LevelClaims, Mode, Nanos, Operation, OperationRequest, Recalled, RefusalKind, Refused, RequestId,
     ScheduledClaim, SetClaim, TenantHistory, TenantId, UsageAverage, Wish,
 };
 
@@ -87,6 +87,32 @@ fn an_operation_without_a_disk_is_for_the_one_that_the_tenant_uses() {
     }
     drain(&mut two);
     assert_eq!(asked(&mut two, "c"), Ok(Some(DISK)));
+}
+
+#[test]
+fn nobody_waits_for_a_disk_that_is_not_steered() {
+    let waits = |mode: Mode| {
+        let mut engine = engine(mode);
+        (2..5).for_each(|number| engine.handle(Nanos::SECOND, seen(number, Vec::new())));
+        for second in 1..4 {
+            engine.handle(Nanos::from_secs(1 + second), sampled(&[0, 9 * second, 9 * second, 9 * second]));
+        }
+        drain(&mut engine);
+        let wish = OperationRequest {
+            device: Some(DISK),
+            access: AccessKind::default(),
+            bytes: 1 << 20,
+            deadline: None,
+            pool: None,
+        };
+        engine.handle(Nanos::from_secs(4), ask("a", Wish::Coordinate(wish)));
+        let granted = drain(&mut engine).into_iter().find_map(|effect| match effect {
+            Effect::Granted(granted) => Some(granted.grant),
+            _ => None,
+        });
+        granted.expect("an answer") != Grant::Now
+    };
+    assert_eq!([Mode::Observe, Mode::Shadow, Mode::Enforce].map(waits), [false, false, true]);
 }
 
 /// An engine that begins, and recalls an operation that waits for the disk; in which of the slices that follow it is told to begin, if

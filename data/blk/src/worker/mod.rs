@@ -102,7 +102,9 @@ enum Stopping {
 
 struct Worker {
     scheduler: Box<dyn Scheduler>,
+    /// So many requests at the disk are enough to keep it busy, and so many may be there with those that hang.
     depth: u32,
+    places: u32,
     has_tags: bool,
     /// So many requests are taken from a ring at once, at most.
     take_max: u16,
@@ -144,9 +146,9 @@ pub(crate) fn start(
     log: Option<&RequestLog>,
 ) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
     let (handle, inbox) = WorkerHandle::new().map_err(ServerError::system("make an event counter"))?;
-    let depth = options.scheduler.depth(options.disk).max(1);
+    let places = options.scheduler.places(options.disk).max(1);
     // Made here, so that what the kernel refuses is told to who starts the server.
-    let transfer = transfer::open(depth + BESIDE_MAX, options.transfer)
+    let transfer = transfer::open(places + BESIDE_MAX, options.transfer)
         .map_err(ServerError::system("start threads for input and output"))?;
     let signaller = Signaller::open().map_err(ServerError::system(
         "get asynchronous I/O from the kernel (`CONFIG_AIO`), to signal guests with; where others use it up raise `fs.aio-max-nr`",
@@ -155,7 +157,7 @@ pub(crate) fn start(
     let log = log.map(LogWriter::new);
     let run = move || {
         // Where it cannot be made nobody is served: whoever asks hears that there is no worker.
-        if let Ok(mut worker) = Worker::new(options, (depth, transfer, signaller), inbox) {
+        if let Ok(mut worker) = Worker::new(options, (transfer, signaller), inbox) {
             worker.log = log;
             worker.run();
         }
@@ -173,7 +175,7 @@ fn now() -> Nanos {
 impl Worker {
     fn new(
         options: WorkerOptions,
-        (depth, transfer, signaller): (u32, Box<dyn Transfer + Send>, Signaller),
+        (transfer, signaller): (Box<dyn Transfer + Send>, Signaller),
         inbox: InboxReader,
     ) -> rustix::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -182,7 +184,8 @@ impl Worker {
         epoll::add(&epoll, transfer.descriptor(), epoll::EventData::new_u64(EVENT_DONE), inputs)?;
         Ok(Self {
             scheduler: options.scheduler.build(options.disk),
-            depth,
+            depth: options.scheduler.depth(options.disk).max(1),
+            places: options.scheduler.places(options.disk).max(1),
             has_tags: options.scheduler.keeps(Promise::Tags),
             take_max: if options.scheduler == SchedulerName::Noop { FEW } else { RING_SIZE_MAX },
             transfer,

@@ -167,15 +167,20 @@ impl Worker {
         if self.answered.is_empty() {
             return;
         }
+        self.publish_answers();
         let mut answered = std::mem::take(&mut self.answered);
-        for key in &answered {
-            self.served(*key).into_iter().for_each(|served| served.ring.publish_all());
-        }
-        // Once for all of them: it waits until what was written has arrived at the guests' processors.
-        fence(Ordering::SeqCst);
         for key in answered.drain(..) {
             self.served(key).into_iter().for_each(|served| served.ring.tell());
         }
         self.answered = answered;
+    }
+
+    /// Publishes what was answered. Guests are told with the next [`Worker::notify`].
+    pub(super) fn publish_answers(&mut self) {
+        for number in 0..self.answered.len() {
+            self.served(self.answered[number]).into_iter().for_each(|served| served.ring.publish_all());
+        }
+        // Once for all of them: it waits until what was written has arrived at the guests' processors.
+        fence(Ordering::SeqCst);
     }
 }

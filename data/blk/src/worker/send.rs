@@ -36,7 +36,7 @@ impl Worker {
     }
 
     fn dispatch_in_turn(&mut self, now: Nanos) -> Option<Nanos> {
-        while self.at_disk < self.depth {
+        while self.at_disk < self.places {
             match self.scheduler.next(now) {
                 Dispatch::Send(request) => {
                     self.at_disk += 1;

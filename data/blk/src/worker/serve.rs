@@ -192,7 +192,7 @@ impl Worker {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FEW, RingKey, VmTerms, Worker, WorkerHandle, WorkerOptions, now};
+    use super::super::{FEW, RingKey, Served, VmTerms, Worker, WorkerHandle, WorkerOptions, now};
     use crate::failure::Failure;
     use crate::image::{Image, ImageOptions};
     use crate::mapped::Memory;
@@ -254,7 +254,7 @@ mod tests {
         let options = WorkerOptions { scheduler, disk, transfer: TransferKind::Null, poll_max: Nanos::ZERO };
         let transfer = transfer::open(8, TransferKind::Null).unwrap();
         let (_, inbox) = WorkerHandle::new().unwrap();
-        let mut worker = Worker::new(options, (8, transfer, Signaller::open().unwrap()), inbox).unwrap();
+        let mut worker = Worker::new(options, (transfer, Signaller::open().unwrap()), inbox).unwrap();
         for (number, memory) in memories.iter().enumerate() {
             let path = folder.join(number.to_string());
             File::create(&path).unwrap().set_len(1 << 20).unwrap();
@@ -283,6 +283,11 @@ mod tests {
         worker
     }
 
+    /// The ring of the first disk.
+    fn served(worker: &mut Worker) -> &mut Served {
+        worker.disks[0].rings[0].as_mut().unwrap()
+    }
+
     /// As two rings of one disk can have flushes at once.
     #[test]
     fn a_flush_that_a_guest_sent_before_it_could_know_of_a_failure_fails_too() {
@@ -306,6 +311,26 @@ mod tests {
         memory.write(GuestAddress(3 * 16), &memory.block::<16>(GuestAddress(0)).unwrap()).unwrap();
         memory.write(GuestAddress(0x4002), &[4, 0]).unwrap();
         assert_eq!(serve(&mut worker), [3, 1], "this one came later");
+    }
+
+    #[test]
+    fn a_guest_is_told_of_a_sync_that_failed_after_what_it_sent_before_was_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(2, &[(16, 0), (1, WRITE)]);
+        memory.write(GuestAddress(BUFFER), &[4]).unwrap();
+        memory.write(GuestAddress(0x4002), &[1, 0]).unwrap();
+        let mut worker = worker(folder.path(), &[&memory]);
+        let call = File::from(eventfd(0, EventfdFlags::NONBLOCK).unwrap());
+        let is_told = || rustix::io::read(&call, &mut [0; 8]).is_ok();
+        served(&mut worker).ring.set_call(Some(call.try_clone().unwrap()));
+        assert!(is_told(), "of what was published before");
+        worker.take_from_awake(now());
+        worker.dispatch(now());
+        memory.write(GuestAddress(0x4002), &[2, 0]).unwrap();
+        worker.end_sync(0, Some(Failure::Error(libc::EIO)), now());
+        assert_eq!((used(&memory), served(&mut worker).early, is_told()), (1, 1, false));
+        worker.notify();
+        assert!(is_told());
     }
 
     /// A scheduler that orders requests sees all of them, but what never gets there has no right to that.

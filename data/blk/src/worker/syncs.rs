@@ -95,8 +95,9 @@ impl Worker {
             }
         }
         if failure.is_some() {
-            // What its guest makes available before it sees the failure was sent before it could know.
-            self.notify();
+            // What its guest makes available before it sees the failure was sent before it could know. It is counted before the guest is
+            // told: one that answers the signal at once is not to hear of the failure again.
+            self.publish_answers();
             self.disks[disk].rings.iter_mut().flatten().for_each(|served| served.early = served.ring.available());
         }
         let next = self.disks[disk].syncs.as_mut().and_then(|syncs| syncs.begin(sharing));

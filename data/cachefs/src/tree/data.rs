@@ -153,7 +153,11 @@ impl Tree {
         if state.opens == 0 {
             self.close(node, &mut state);
             node.set_data(None);
-            state.held = None;
+            let held = state.held.take();
+            // Data that went to the spill area meanwhile stay open there.
+            if state.spilled.is_some() && state.held_spilled.is_none() {
+                state.held_spilled = held;
+            }
             state.is_with_kernel = false;
         }
         Ok(())

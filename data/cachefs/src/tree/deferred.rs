@@ -11,9 +11,8 @@ use crate::file_system::{Attributes, Caller, Result};
 use crate::node::{Node, shown};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// The directory of such files, below the root of a tree. It is there once there were any.
@@ -66,16 +65,6 @@ impl Tree {
                 self.account.release_file();
             }
         }
-    }
-
-    /// The names of all of them.
-    pub fn deferred_names(&self) -> Result<Vec<OsString>> {
-        let directory = match self.own_directory(DEFERRED, false) {
-            Err(Errno::NOENT) => return Ok(Vec::new()),
-            directory => directory?,
-        };
-        let names = crate::census::names(&directory)?;
-        Ok(names.into_iter().map(|name| OsStr::from_bytes(name.as_bytes()).to_owned()).collect())
     }
 
     /// What `stat` shows of one of them. To look takes none of the tree's descriptors, for which it would have to wait.

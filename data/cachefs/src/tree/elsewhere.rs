@@ -78,7 +78,8 @@ impl Tree {
             return Ok(());
         }
         let directory = match self.own_directory(DEFERRED, false) {
-            Err(Errno::NOENT) => return Ok(()),
+            // What is no directory is not ours, and was no machine's.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             found => found?,
         };
         let (found, own) = (fstat(&directory)?, geteuid());
@@ -154,6 +155,21 @@ mod tests {
             assert_eq!(tree.usage().files, 3, "and the directory is counted");
             tree.remove_deferred_directory();
             assert_eq!(tree.usage().files, 2);
+        }
+    }
+
+    #[test]
+    fn what_has_the_name_of_the_directory_and_is_none_keeps_no_tree_from_being_served() {
+        for deferring_root in [None, Some((getuid().as_raw(), getgid().as_raw()))] {
+            let folder = tempfile::tempdir().unwrap();
+            let at = folder.path().join(DEFERRED);
+            fs::write(&at, "text").unwrap();
+            assert_eq!(open(folder.path(), 9, deferring_root).usage().files, 1);
+            assert_eq!(fs::read(&at).unwrap(), b"text");
+            fs::remove_file(&at).unwrap();
+            std::os::unix::fs::symlink(folder.path(), &at).unwrap();
+            drop(open(folder.path(), 9, deferring_root));
+            assert!(at.is_symlink());
         }
     }
 

@@ -38,8 +38,7 @@ impl Tree {
     pub(super) fn hold_known(&self, node: &Node) -> Result<()> {
         loop {
             let state = node.lock();
-            let wanted = u64::from(state.held_known.is_none())
-                + u64::from(state.spilled.is_some() && state.held_spilled.is_none());
+            let wanted = u64::from(state.held_known.is_none()) + u64::from(state.holds_no_copy());
             drop(state);
             if wanted == 0 {
                 return Ok(());
@@ -49,16 +48,17 @@ impl Tree {
             let mut state = node.lock();
             if state.held_known.is_none() {
                 state.held_known = Some(held);
-            } else if state.spilled.is_some() && state.held_spilled.is_none() {
+            } else if state.holds_no_copy() {
                 state.held_spilled = Some(held);
             }
         }
     }
 
     /// Takes what the copy of a file that goes to the spill area has, where the kernel knows the file. Whether there was one: else the file
-    /// has to stay, or a tenant whose files all go there would have twice the descriptors that it may.
+    /// has to stay, or a tenant whose files all go there would have twice the descriptors that it may. Of an open file the copy takes the
+    /// place of the data, and has what those had.
     pub(super) fn hold_copy(&self, state: &mut NodeState) -> bool {
-        if state.held_known.is_some() && state.held_spilled.is_none() {
+        if state.held_known.is_some() && state.held_spilled.is_none() && state.held.is_none() {
             state.held_spilled = self.holding.take(1);
             return state.held_spilled.is_some();
         }

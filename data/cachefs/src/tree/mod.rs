@@ -196,7 +196,7 @@ impl Tree {
             gone: elsewhere::Gone::default(),
         };
         match tree.make_deferring() {
-            Err(error @ (Errno::NOSPC | Errno::DQUOT)) => eprintln!(
+            Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::NOTDIR | Errno::LOOP)) => eprintln!(
                 "minerva-fs: {} has no {DEFERRED}, so its machine defers nothing until a restart ({error}); all else is served",
                 path.display()
             ),

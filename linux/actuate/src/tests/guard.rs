@@ -1,4 +1,6 @@
-use super::testbed::{BLKIO, Cgroup, Disk, Runtime, child, ready, wait_until, weight};
+use super::testbed::{BLKIO, Cgroup, Disk, Runtime, child, inspection, ready, wait_until, weight};
+use crate::lock::FileLock;
+use crate::runtime_dir::RuntimeDir;
 use crate::{Guard, RestoreWhen, WriterSettings, boottime_now, restore, run_guard};
 use minerva_model::{CgroupRef, KnobFile, KnobTarget, KnobWrite, Nanos, Outcome};
 use rustix::process::{Signal, getpid, kill_process};
@@ -95,6 +97,29 @@ fn a_daemon_that_does_not_renew_is_undone_and_may_go_on() {
     // Told all the same, as somebody may run whom the daemon let.
     let at_the_end = heard.try_recv().unwrap();
     assert!(at_the_end.starts_with("0 restored"), "{at_the_end}");
+}
+
+#[test]
+fn who_reads_a_knob_finds_out_that_it_was_put_back_and_reads_none_meanwhile() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group, disk) = (Runtime::new(), Cgroup::new(), Disk::new());
+    let (_lock, mut writer, _) = runtime.start();
+    let look = inspection(&group.target(), WEIGHTS, disk.id);
+    let before = writer.inspect(&look);
+    assert!(matches!(writer.write(&weight(&group.target(), disk.id, 300)), Outcome::Text(_)));
+    assert_ne!(writer.inspect(&look), before);
+    assert!(!writer.take_restored());
+    assert!(restore(&runtime.settings, RestoreWhen::Always).unwrap().is_complete());
+    assert_eq!((writer.inspect(&look), writer.take_restored(), writer.take_restored()), (before, true, false));
+    let dir = RuntimeDir::open(&runtime.settings.runtime_dir).unwrap().unwrap();
+    let restores = FileLock::open(&dir).unwrap();
+    let held = restores.hold().unwrap();
+    let Outcome::Refused { errno: None, detail } = writer.inspect(&look) else { panic!("it was read") };
+    assert!(detail.contains("everything is being put back at this moment"), "{detail}");
+    drop(held);
+    assert!(matches!(writer.inspect(&look), Outcome::Text(_)));
 }
 
 #[test]

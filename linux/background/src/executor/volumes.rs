@@ -6,6 +6,7 @@ use crate::run::Before;
 use crate::spec::Kind;
 use crate::told::Told;
 use crate::worker::Worker;
+use minerva_background::HUNG;
 use minerva_model::{BackgroundId, BackgroundOrder, BackgroundPace, DeviceId, Nanos};
 use std::fs;
 
@@ -63,4 +64,34 @@ fn of_two_volumes_on_one_disk_the_work_of_one_runs_at_a_time() {
         had = [0, 1].map(|index| had[index] || runs[index]);
     }
     assert_eq!((together, had), (0, [true; 2]), "in thirty seconds in which nobody else uses the disk");
+}
+
+#[test]
+fn what_a_tenant_owes_on_a_volume_has_its_turn_where_the_operators_work_on_another_of_the_disk_hangs() {
+    for hangs in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let sys = root.join("sys");
+        let (below, [ours, theirs]) = (disk(8, 0), [disk(253, 0), disk(253, 1)]);
+        for (name, number) in [("sda", below), ("dm-0", ours), ("dm-1", theirs)] {
+            add_disk(&sys, name, number, None);
+        }
+        [ours, theirs].into_iter().for_each(|volume| lies_on(&sys, volume, below));
+        let mut executor = executor(root, "minerva");
+        let spec = Worker::of(root, Kind::Delete, root).spec().clone();
+        let (id, owed) = (spec.id, BackgroundId(2));
+        executor.add(Nanos::ZERO, spec, ours, Before::default());
+        let group = root.join("cgroup/tenant");
+        executor.tell(Nanos::ZERO, Told { id: owed, device: theirs, group, say: Box::new(|_| true) });
+        for id in [id, owed] {
+            let (pace, reason) = (BackgroundPace::Gaps, String::new());
+            executor.order(&BackgroundOrder { id, pace, reason, processors: 0 });
+        }
+        executor.runs.get_mut(&id).unwrap().in_vain = if hangs { HUNG } else { Nanos::ZERO };
+        let worked = (0..1_000).any(|look| {
+            executor.step(Nanos::from_millis(20 * look));
+            executor.told[&owed].is_working()
+        });
+        assert_eq!(worked, hangs);
+    }
 }

@@ -5,6 +5,7 @@ use crate::automount::Automounts;
 use crate::directories::Progress;
 use crate::identity::file_system;
 use crate::spec::{Found, Kind};
+use minerva_background::HUNG;
 use minerva_model::{BackgroundReport, Nanos};
 use rustix::fs::fstatvfs;
 
@@ -55,6 +56,8 @@ impl Run {
         } else {
             Some(self.reported.gets_on(progress.done, progress.looked))
         };
+        let ran = std::mem::take(&mut self.ran);
+        self.in_vain = if gets_on == Some(false) { self.in_vain + ran } else { Nanos::ZERO };
         let (used_bytes, size_bytes) = self.space(automounts).unwrap_or((0, 0));
         BackgroundReport {
             id: self.spec.id,
@@ -62,7 +65,7 @@ impl Run {
             done_items,
             total_items: progress.total,
             tied_bytes: progress.tied_bytes,
-            ran: std::mem::take(&mut self.ran),
+            ran,
             used_bytes,
             size_bytes,
             file_system: (size_bytes > 0).then(|| self.spec.identity.file_system_number()),
@@ -79,6 +82,16 @@ impl Run {
         let (file_system, _) = file_system(&directory).ok()?;
         let facts = fstatvfs(&directory).ok().filter(|_| self.spec.identity.is_on(file_system))?;
         Some(((facts.f_blocks - facts.f_bfree) * facts.f_frsize, facts.f_blocks * facts.f_frsize))
+    }
+
+    /// It runs and gets nowhere, as the engine sees it too.
+    pub(crate) fn hangs(&self) -> bool {
+        self.in_vain >= HUNG
+    }
+
+    /// Where it is, if what it has done from there on is lost when it is stopped.
+    pub(crate) fn begins_again_at(&self) -> Option<u64> {
+        (self.spec.kind == Kind::BtrfsBalance).then(|| self.position().0)
     }
 
     /// Where another worker would go on, and what was found up to there.
@@ -148,6 +161,31 @@ mod tests {
         assert_eq!(gets_on(6_001.0, 128), Some(true), "it deletes");
         assert_eq!(gets_on(6_001.0, 64), Some(false), "another one begins to count");
         assert_eq!(gets_on(6_001.0, 128), Some(true));
+    }
+
+    #[test]
+    fn what_runs_for_ten_minutes_without_getting_on_hangs_until_it_does() {
+        let root = tempfile::tempdir().unwrap();
+        let mut run = stored(root.path(), Before::default());
+        let mut hangs_after = |seconds: u64, done: f64| {
+            run.ran = Nanos::from_secs(seconds);
+            say(&run, Progress { done, ..Progress::default() });
+            run.report(&Automounts::default());
+            run.hangs()
+        };
+        let hung = [(0, 1.0), (599, 1.0), (1, 1.0), (0, 1.0), (1, 2.0), (599, 2.0)];
+        assert_eq!(hung.map(|(seconds, done)| hangs_after(seconds, done)), [false, false, true, true, false, false]);
+    }
+
+    #[test]
+    fn only_of_a_balance_it_matters_where_it_is_when_it_is_stopped() {
+        let root = tempfile::tempdir().unwrap();
+        let mut run = stored(root.path(), Before::default());
+        assert_eq!(run.begins_again_at(), None);
+        run.spec.kind = Kind::BtrfsBalance;
+        assert_eq!(run.begins_again_at(), Some(6_000));
+        say(&run, Progress { position: 5_000, ..Progress::default() });
+        assert_eq!(run.begins_again_at(), Some(5_000));
     }
 
     #[test]

@@ -25,6 +25,10 @@ use std::process::{Command, ExitStatus, Stdio};
 /// or not be done with the service before this one.
 const RETRIES: u32 = 4;
 
+/// What is said of the worker after one that died, before it is there and before it does anything.
+const ANOTHER_COMES: &str = "; another one is begun in a while";
+const ANOTHER_CAME: &str = "; another one was begun";
+
 /// Ends what is left in the working directory, a group. A frozen process of v1 takes the signal when it goes on.
 const END_OF_GROUP: &str = "if [ -e cgroup.kill ]; then echo 1 > cgroup.kill; else kill -9 $(cat cgroup.procs); echo THAWED > freezer.state; fi";
 
@@ -99,8 +103,8 @@ pub(super) struct Attempts {
     failed: u32,
     /// When the next one may be.
     next: Nanos,
-    /// Items that were done when the last one failed.
-    done: f64,
+    /// Items that were done when the last one failed, and where another one goes on.
+    done: (f64, u64),
 }
 
 impl Attempts {
@@ -119,9 +123,10 @@ impl Attempts {
         self.failed <= RETRIES
     }
 
-    /// So many items are done: more than at the last failure, which is then over.
-    fn gets_on(&mut self, done: f64) -> bool {
-        let gets_on = self.failed > 0 && done > self.done;
+    /// So many items are done, and another one would go on there: if that is more than at the last failure, or elsewhere, that is over. Some
+    /// workers count from 0 what they do themselves.
+    fn gets_on(&mut self, done: (f64, u64)) -> bool {
+        let gets_on = self.failed > 0 && (done.0 > self.done.0 || done.1 != self.done.1);
         if gets_on {
             *self = Self { done, ..Self::default() };
         }
@@ -194,14 +199,14 @@ impl Run {
     /// A worker has ended without saying how, whose work can be repeated: killed, or by a fault of its own. Another one is begun after a while,
     /// and after some that did nothing none any more.
     pub(super) fn worker_died(&mut self) {
-        let done = self.done_items();
+        let done = self.done_and_position();
         self.deaths.gets_on(done);
         self.deaths.done = done;
         let errors = fs::read_to_string(self.place.state.join("errors")).unwrap_or_default();
         let last = errors.lines().next_back().map_or_else(|| "killed, it seems".to_owned(), str::to_owned);
         self.message = format!("its worker ended without saying how ({last})");
         if self.deaths.failed(self.counted_at) {
-            self.message.push_str("; another one is begun in a while");
+            self.message.push_str(ANOTHER_COMES);
         } else {
             self.state = BackgroundState::Failed;
             let count = self.deaths.failed;
@@ -210,15 +215,18 @@ impl Run {
         }
     }
 
-    /// The worker after one that died does more than that did: what was said is over.
+    /// The worker after one that died is there, and once it does more than that did what was said is over.
     pub(super) fn note_worker_gets_on(&mut self) {
-        if self.deaths.failed > 0 && self.deaths.gets_on(self.done_items()) {
+        if self.deaths.failed > 0 && self.deaths.gets_on(self.done_and_position()) {
             self.message.clear();
+        } else if let Some(why) = self.message.strip_suffix(ANOTHER_COMES) {
+            self.message = format!("{why}{ANOTHER_CAME}");
         }
     }
 
-    fn done_items(&self) -> f64 {
-        self.place.progress().map_or(self.before.done_items, |progress| progress.done)
+    fn done_and_position(&self) -> (f64, u64) {
+        let done = self.place.progress().map_or(self.before.done_items, |progress| progress.done);
+        (done, self.position().0)
     }
 
     /// A worker is there: whatever was said of its start is over. One comes also after systemd-run gave up waiting for it.

@@ -121,9 +121,23 @@ impl Run {
             return false;
         }
         // What cannot be ended goes on at the speeds that the operator set.
-        let end = move || array.end();
+        let place = self.place.clone();
+        let end = move || array.end().inspect(|()| place.forget_check());
         self.cancelling = std::thread::Builder::new().name("end".to_owned()).spawn(end).ok();
         self.cancelling.is_some()
+    }
+
+    /// What the kernel goes on with after its worker died is slowed until there is another one, and ended if there is to be none: nobody
+    /// would pace it.
+    pub(super) fn hold_array(&mut self, sys: &Path) {
+        if self.state == BackgroundState::Failed {
+            if !std::mem::replace(&mut self.is_ended, true) {
+                self.end_apart(sys);
+            }
+        } else if self.deaths.has_failed() && !self.state.is_over() && !self.is_slowed() {
+            // It is tried again at the next look.
+            let _ = self.stop_with(sys);
+        }
     }
 
     /// Its call into the kernel is being ended: it must not go on meanwhile.
@@ -136,6 +150,7 @@ impl Run {
         if !self.is_cancelling()
             && let Some(thread) = self.cancelling.take()
             && let Ok(Err(error)) = thread.join()
+            && self.is_alive
         {
             self.could_not_cancel = true;
             self.message = format!("it could not be stopped and goes on, trying again: {}", error.in_full());

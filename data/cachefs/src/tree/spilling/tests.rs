@@ -89,6 +89,34 @@ fn a_file_that_the_kernel_knows_goes_only_with_a_descriptor_for_its_copy() {
 }
 
 #[test]
+fn a_file_that_outgrows_memory_while_it_is_written_needs_no_descriptor_more_for_its_copy() {
+    const ALL: u64 = 2;
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let spill = SpillArea::open(folders[1].path(), Arc::new(Account::new(1 << 30, 1000))).unwrap();
+    let options = TreeOptions { descriptors: Arc::new(Descriptors::new(ALL, 1)), spills_when_full: true, ..options() };
+    let tree =
+        Tree::open(folders[0].path(), Arc::new(Account::new(2 * BYTES as u64, 9)), options, Some(spill)).unwrap();
+    let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
+    let (shown, opened) = tree.create(caller, 1, OsStr::new("0"), 0o600, libc::O_RDWR).unwrap();
+    for number in 0..4 {
+        assert_eq!(tree.descriptors(), ALL);
+        let written = tree.write(opened.handle, (number * BYTES) as u64, &content(number), ORIGIN);
+        assert_eq!(written, Ok(BYTES), "{number}");
+    }
+    assert_eq!((tree.usage().bytes, tree.spill_some(0, &|| false).files), (0, 0));
+    tree.forget(tree.lookup(1, OsStr::new("0")).unwrap().node, 1);
+    tree.release(opened.handle).unwrap();
+    assert_eq!(tree.descriptors(), ALL, "of the copy, which stays open");
+    let mut read = vec![0; BYTES];
+    let opened = tree.open(shown.node, libc::O_RDONLY);
+    assert_eq!(opened.err(), Some(Errno::NFILE), "it takes one more");
+    tree.forget(shown.node, 1);
+    assert_eq!(tree.descriptors(), 0);
+    File::open(folders[1].path().join(shown.node.to_string())).unwrap().read_exact_at(&mut read, 0).unwrap();
+    assert!(read == content(0));
+}
+
+#[test]
 fn who_was_killed_between_the_copy_and_the_emptying_is_not_counted_twice() {
     let fixture = Fixture::new(options());
     fixture.make(0);

@@ -1,6 +1,8 @@
 //! Services by a script in place of systemd-run.
 
 use super::{RETRIES, WorkerProgram, end_of_group, write_end_of_group};
+use crate::directories::{Progress, replace};
+use crate::run::tests::{slowable, speeds};
 use crate::run::{Before, Run};
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
@@ -119,10 +121,15 @@ fn a_service_that_is_refused_once_is_asked_for_again_and_works() {
 
 #[test]
 fn another_worker_is_begun_a_while_after_one_that_died_and_none_after_some_that_did_nothing() {
-    for gets_on in [false, true] {
+    // What a balance does is counted from 0 by each worker.
+    let said = [
+        (false, "true"),
+        (true, r#"echo "{\"done\":$(wc -l < $count)}" > "$2/progress""#),
+        (true, r#"echo "{\"done\":5,\"position\":$((900 - $(wc -l < $count)))}" > "$2/progress""#),
+    ];
+    for (gets_on, say) in said {
         let root = tempfile::tempdir().unwrap();
         let count = root.path().join("count");
-        let say = if gets_on { r#"echo "{\"done\":$(wc -l < $count)}" > "$2/progress""# } else { "true" };
         let script = format!("count={}; echo x >> $count; {say}; echo 'out of memory' >&2; exit 1", count.display());
         let (run, worker) = startable(root.path(), &script);
         let program = worker.service_starter.unwrap();
@@ -139,6 +146,60 @@ fn another_worker_is_begun_a_while_after_one_that_died_and_none_after_some_that_
         }
         assert_eq!(lines(&count).len(), if gets_on { 200 } else { 1 + RETRIES as usize });
     }
+}
+
+/// A check of an array whose workers die.
+#[test]
+fn a_check_whose_worker_died_is_slow_until_there_is_another_and_ended_if_there_is_none() {
+    let root = tempfile::tempdir().unwrap();
+    let (sys, node, knobs) = slowable(root.path(), "check\n");
+    let Assignment { spec, place } = Worker::of(root.path(), Kind::MdCheck, &node).assignment().clone();
+    let mut run = Run::new(spec, DeviceId { major: 9, minor: 7 }, place, Nanos::ZERO, Before::default());
+    run.duty.pace = BackgroundPace::Gaps;
+    run.place.begin_check().unwrap();
+    let nothing =
+        WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new(), service_starter: None };
+    let mut second = 0;
+    while run.state != BackgroundState::Failed {
+        run.turn(Nanos::from_secs(second), true, (&nothing, None), &sys);
+        while run.child.is_some() {
+            run.look();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Still in a gap.
+        run.turn(Nanos::from_secs(second), true, (&nothing, None), &sys);
+        second += 1;
+        if run.state != BackgroundState::Failed {
+            assert_eq!(speeds(&knobs), ["1", "1"]);
+        }
+    }
+    assert_eq!(second, 1 + 1 + 4 + 16 + 64);
+    while run.is_cancelling() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(fs::read_to_string(knobs.join("sync_action")).unwrap(), "idle");
+    assert_eq!(speeds(&knobs), ["1000", "5000"]);
+    run.look();
+    assert!(run.message.contains("5 times without getting on"), "{}", run.message);
+}
+
+#[test]
+fn of_a_worker_after_one_that_died_it_is_said_that_it_is_there() {
+    let root = tempfile::tempdir().unwrap();
+    let mut both = startable(root.path(), "true");
+    both.0.is_alive = true;
+    both.0.look();
+    assert_eq!(
+        both.0.message,
+        "its worker ended without saying how (killed, it seems); another one is begun in a while"
+    );
+    let lock = both.0.place.lock().unwrap().unwrap();
+    both.0.look();
+    assert_eq!(both.0.message, "its worker ended without saying how (killed, it seems); another one was begun");
+    replace(&both.0.place.runtime.join("progress"), &Progress { done: 1.0, ..Progress::default() }, false).unwrap();
+    both.0.look();
+    assert_eq!(both.0.message, "");
+    drop(lock);
 }
 
 /// PID 1 was busy for longer than systemd-run waits, and does it then.
