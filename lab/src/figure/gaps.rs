@@ -35,11 +35,12 @@ pub struct Bursts {
     pub bursts: Vec<Window>,
     /// Requests a second in all bursts.
     pub requests_per_s: f64,
-    /// The part of the pauses in which background work ran, of a reader without any that of the whole window; 0 without work.
-    pub used: f64,
+    /// The part of the pauses in which background work ran, of a reader without any that of the whole window; 0 without work. Of work that
+    /// ends within the window only pauses before the one that it ended in count, and there may be none.
+    pub used: Option<f64>,
     /// The part of the bursts in which it ran beside the reader, of one that pauses.
     pub beside: f64,
-    /// The work was over before the window was: only pauses up to that one count.
+    /// The work was over before the window was.
     pub is_over: bool,
 }
 
@@ -167,23 +168,19 @@ impl Stage<'_> {
 
     fn window(&self, spans: &[(u64, u64)], has_work: bool) -> Result<Bursts> {
         let mut bursts = Vec::new();
-        let (mut busy_ms, mut requests, mut is_over) = (0, 0.0, false);
-        // For how long the work ran until the first burst, and until the end of each burst and each pause.
-        let (mut ran, mut counted) = (Vec::new(), Vec::new());
+        let (mut busy_ms, mut requests) = (0, 0.0);
+        // For how long the work ran until the begin of each burst and each pause, and whether it was over then.
+        let mut ran = Vec::new();
         let told = || if has_work { self.tool.status() } else { Ok((0.0, false)) };
         for (number, (burst_ms, pause_ms)) in (1..).zip(spans) {
             let mut worker = self.worker(number)?;
             worker.start()?;
-            ran.push(self.told_within(*burst_ms, told)?.0);
+            ran.push(self.told_within(*burst_ms, told)?);
             let window = end(worker)?;
             requests += window.mb_per_s * 1e6 * (*burst_ms as f64 / 1e3) / f64::from(BLOCK_BYTES);
             bursts.push(window);
             busy_ms += burst_ms;
-            let (until_pause, was_over) = self.told_within(*pause_ms, told)?;
-            ran.push(until_pause);
-            // What was over before a pause could use nothing of it.
-            is_over = is_over || was_over;
-            counted.push((*burst_ms as f64 / 1e3, if is_over { 0.0 } else { *pause_ms as f64 / 1e3 }));
+            ran.push(self.told_within(*pause_ms, told)?);
         }
         // What ran in the last slice is told after it.
         if has_work {
@@ -192,14 +189,15 @@ impl Stage<'_> {
             self.wait(SETTLE)?;
             end(worker)?;
         }
-        ran.push(told()?.0);
+        ran.push(told()?);
         let busy_s = busy_ms as f64 / 1e3;
         let has_pauses = spans.iter().any(|(_, pause_ms)| *pause_ms > 0);
         let (used, beside) = match (has_pauses, ran.first(), ran.last()) {
-            (true, ..) => parts(&ran, &counted),
-            (false, Some(first), Some(last)) => ((last - first) / busy_s.max(1e-3), 0.0),
-            (false, ..) => (0.0, 0.0),
+            (true, ..) => parts(&ran, spans),
+            (false, Some(first), Some(last)) => (Some((last.0 - first.0) / busy_s.max(1e-3)), 0.0),
+            (false, ..) => (None, 0.0),
         };
+        let is_over = ran.last().is_some_and(|last| last.1);
         Ok(Bursts { bursts, requests_per_s: requests / busy_s, used, beside, is_over })
     }
 
@@ -239,16 +237,22 @@ impl Stage<'_> {
     }
 }
 
-/// The parts of the pauses and of the bursts in which work ran. `ran` is for how long it had run at the begin of each burst and of each pause in
-/// turn, and at the end; `spans` how long each burst and pause after it were, in the same unit. What a pause cannot hold is told late of a burst,
-/// and counts as nobody's.
-fn parts(ran: &[f64], spans: &[(f64, f64)]) -> (f64, f64) {
-    let part = |of: &dyn Fn(&(f64, f64)) -> f64, first: usize| {
-        let ran_in =
-            ran[first..].windows(2).step_by(2).zip(spans).map(|(ran, span)| (ran[1] - ran[0]).clamp(0.0, of(span)));
-        ran_in.sum::<f64>() / spans.iter().map(of).sum::<f64>().max(1e-3)
-    };
-    (part(&|(_, pause)| *pause, 1), part(&|(burst, _)| *burst, 0))
+/// The parts of the pauses and of the bursts in which work ran. `ran` is for how many seconds it had run at the begin of each burst and of each
+/// pause in turn, and at the end, and whether it was over; `spans` how many milliseconds each burst and the pause after it were. What a pause
+/// cannot hold is told late of a burst, and counts as nobody's; so does the pause in which the work ended, as it is not known when.
+fn parts(ran: &[(f64, bool)], spans: &[(u64, u64)]) -> (Option<f64>, f64) {
+    let (mut used_s, mut pauses_s, mut beside_s, mut bursts_s) = (0.0, 0.0, 0.0, 0.0);
+    for (told, (burst_ms, pause_ms)) in ran.windows(3).step_by(2).zip(spans) {
+        let [at_burst, at_pause, at_end] = [told[0], told[1], told[2]];
+        let (burst_s, pause_s) = (*burst_ms as f64 / 1e3, *pause_ms as f64 / 1e3);
+        beside_s += (at_pause.0 - at_burst.0).clamp(0.0, burst_s);
+        bursts_s += burst_s;
+        if !at_end.1 {
+            used_s += (at_end.0 - at_pause.0).clamp(0.0, pause_s);
+            pauses_s += pause_s;
+        }
+    }
+    ((pauses_s > 0.0).then(|| used_s / pauses_s), beside_s / bursts_s.max(1e-3))
 }
 
 /// Makes what the work works on, where that is made anew for each window, and says how the work is added.
@@ -277,13 +281,23 @@ mod tests {
 
     #[test]
     fn what_ran_in_bursts_is_no_use_of_pauses() {
-        let spans = [(4.0, 2.0), (3.0, 6.0)];
+        let spans = [(4_000, 2_000), (3_000, 6_000)];
+        let of = |ran: [f64; 5]| parts(&ran.map(|ran_s| (ran_s, false)), &spans);
         // Half of the first pause, five sixths of the second.
-        assert_eq!(parts(&[0.0, 0.0, 1.0, 1.0, 6.0], &spans), (0.75, 0.0));
+        assert_eq!(of([0.0, 0.0, 1.0, 1.0, 6.0]), (Some(0.75), 0.0));
         // In bursts only.
-        let (used, beside) = parts(&[0.0, 4.0, 4.0, 7.0, 7.0], &spans);
-        assert_eq!((used, beside), (0.0, 1.0));
+        assert_eq!(of([0.0, 4.0, 4.0, 7.0, 7.0]), (Some(0.0), 1.0));
         // More than a pause holds was told late.
-        assert_eq!(parts(&[0.0, 0.0, 3.0, 3.0, 9.0], &spans), (1.0, 0.0));
+        assert_eq!(of([0.0, 0.0, 3.0, 3.0, 9.0]), (Some(1.0), 0.0));
+    }
+
+    #[test]
+    fn the_pause_in_which_work_ended_says_nothing() {
+        let spans = [(4_000, 2_000), (3_000, 6_000)];
+        // Over within the second pause, told in the burst after it; then within the first.
+        let told = [(0.0, false), (0.0, false), (1.5, false), (1.5, false), (2.0, true)];
+        assert_eq!(parts(&told, &spans), (Some(0.75), 0.0));
+        let told = [(0.0, false), (0.0, false), (1.5, true), (1.5, true), (1.5, true)];
+        assert_eq!(parts(&told, &spans), (None, 0.0));
     }
 }

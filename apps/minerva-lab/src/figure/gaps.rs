@@ -96,13 +96,13 @@ fn tell_unprinted(error: &anyhow::Error) {
 /// Says how the pair that was just measured came out, and of how many it is.
 fn tell_pair(disk: &str, rounds: u32, result: &GapsResult) {
     let Some([with, without]) = result.pairs.last() else { return };
+    let whole = if result.has_pauses { "the pauses" } else { "the window" };
+    let used = with.used.map_or("none counted".to_owned(), |used| format!("{:.0} %", 100.0 * used));
     eprintln!(
-        "minerva-lab: {disk}, {}: pair {} of {rounds}: {:.1} % of the reader's requests, {:.0} % of {} used",
+        "minerva-lab: {disk}, {}: pair {} of {rounds}: {:.1} % of the reader's requests, {used} of {whole} used",
         result.words,
         result.pairs.len(),
         percent(with.requests_per_s, without.requests_per_s),
-        100.0 * with.used,
-        if result.has_pauses { "the pauses" } else { "the window" },
     );
 }
 
@@ -153,7 +153,7 @@ fn over(result: &GapsResult) -> usize {
 
 /// What background work takes of the pauses.
 fn used(disk: &str, result: &GapsResult) -> Line {
-    let parts: Vec<f64> = result.pairs.iter().map(|[Bursts { used, .. }, _]| used * 100.0).collect();
+    let parts: Vec<f64> = result.pairs.iter().filter_map(|[Bursts { used, .. }, _]| Some((*used)? * 100.0)).collect();
     let part = median(parts.iter().copied());
     Line {
         id: "gaps",
@@ -177,6 +177,9 @@ fn percent(part: f64, whole: f64) -> f64 {
 }
 
 fn spread(values: &[f64]) -> String {
+    if values.is_empty() {
+        return "none counted".to_owned();
+    }
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     format!("{least:.1} to {most:.1} %")

@@ -8,8 +8,8 @@ use std::path::Path;
 pub(super) const BACKUP_MIB: u32 = 512;
 /// What is scrubbed, likewise.
 pub(super) const SCRUBBED_MIB: u32 = 1536;
-/// What is deleted: more than is deleted in the pauses of a window.
-const DELETED_DIRECTORIES: u32 = 240;
+/// What is deleted: as much as has room on the file system, by its inodes.
+const DELETED_DIRECTORIES: u32 = 512;
 const FILES_A_DIRECTORY: u32 = 500;
 
 /// Writes a file and has it on the disk.
