@@ -52,7 +52,7 @@ fn device(directory: BorrowedFd<'_>) -> Option<OwnedFd> {
     let id = fstat(directory).ok()?.st_dev;
     let facts = fs::read_to_string(format!("/sys/dev/block/{}:{}/uevent", major(id), minor(id))).ok()?;
     let name = facts.lines().find_map(|line| line.strip_prefix("DEVNAME="))?;
-    // A node that is something else, as a device that blocks until somebody comes, is not opened for long.
+    // What has the name and is something else, as a FIFO, may not hold up who opens it.
     let device =
         open(format!("/dev/{name}"), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let found = fstat(&device).ok()?;
