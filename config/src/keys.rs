@@ -253,8 +253,8 @@ pub(crate) const DEVICE: &[Key<DeviceSettings>] = &[
     Key {
         name: "strict_guarantees_by_use",
         doc: "While bfq is in force on a disk that turns, set strict_guarantees while somebody commits beside readers of large blocks, and put it back when nobody does, or when random readers of great depth come.",
-        kind: Kind::Flag { set: |d, v| d.strict_guarantees_by_use = v },
-        show: |d| Some(d.strict_guarantees_by_use.to_string()),
+        kind: Kind::Flag { set: |d, v| d.strict_guarantees_by_use = Some(v) },
+        show: |d| Some(d.strict_guarantees_by_use.unwrap_or(true).to_string()),
         example: "",
     },
     Key {

@@ -3,10 +3,10 @@
 use crate::problem::ConfigError;
 use std::path::Path;
 
-/// Where the package of a server has its file, with every key, as an example.
-fn example(program: &str, file: &Path) -> String {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    format!("/usr/share/doc/{program}/examples/{name}")
+/// Where the package of a server has a file with every key, as an example. It has the server's name, whatever an operator calls their own.
+fn example(program: &str) -> String {
+    let name = program.strip_prefix("minerva-").unwrap_or(program);
+    format!("/usr/share/doc/{program}/examples/{name}.toml")
 }
 
 /// What to do where nobody answers for a server of this name, such as `minerva-blk`, whose unit goes by `file`.
@@ -17,7 +17,7 @@ pub fn how_to_start(program: &str, file: &Path) -> String {
     format!(
         "write {0}, without which its unit starts nothing (every key is in {1}), and start it: systemctl start {program}",
         file.display(),
-        example(program, file)
+        example(program)
     )
 }
 
@@ -25,7 +25,7 @@ pub fn how_to_start(program: &str, file: &Path) -> String {
 pub(crate) fn told(error: ConfigError, program: &str, file: &Path) -> ConfigError {
     match error {
         ConfigError::Read { path, source } if path == file && source.kind() == std::io::ErrorKind::NotFound => {
-            ConfigError::Missing { example: example(program, file), path }
+            ConfigError::Missing { example: example(program), path }
         }
         error => error,
     }
@@ -49,6 +49,9 @@ mod tests {
             assert!(said.contains(&format!("there is no {}", folder.join(name).display())), "{said}");
             assert!(said.contains(&format!("/usr/share/doc/{program}/examples/{name}")), "{said}");
         }
+        // Of a file by another name too it is the one that the package has.
+        let said = load_blk(&folder.join("my.toml")).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said.contains("my.toml") && said.contains("/usr/share/doc/minerva-blk/examples/blk.toml "), "{said}");
         let remedy = how_to_start("minerva-blk", &blk_file);
         assert!(remedy.starts_with(&format!("write {}", blk_file.display())), "{remedy}");
         // One that is there is judged as it is, also where a drop-in is none.

@@ -114,7 +114,12 @@ sessions = "last"
     assert_eq!((config.daemon.log.level, config.daemon.log.format), (LogLevel::Debug, LogFormat::Json));
     let disk = &config.engine.devices["nvme0n1"];
     assert_eq!(disk.back_end, Some(BackEnd::IoCost));
-    assert!(disk.enable_iocost && disk.strict_guarantees && disk.strict_guarantees_by_use && disk.low_latency_by_use);
+    assert!(
+        disk.enable_iocost
+            && disk.strict_guarantees
+            && disk.strict_guarantees_by_use == Some(true)
+            && disk.low_latency_by_use
+    );
     assert_eq!(disk.bandwidth_bytes_per_second, Some(150_000_000));
     let rule = TenantRule {
         pattern: "system.slice/backup.service".into(),

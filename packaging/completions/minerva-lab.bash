@@ -339,7 +339,7 @@ _minerva__lab() {
                     return 0
                     ;;
                 --arm)
-                    COMPREPLY=($(compgen -W "mq-deadline kyber none bfq bfq-low-0 minerva minerva-strict minerva-by-use minerva-low-by-use minerva-low-0 iocost minerva-iocost minerva-max" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "mq-deadline kyber none bfq bfq-low-0 minerva minerva-strict minerva-not-strict minerva-low-by-use minerva-low-0 iocost minerva-iocost minerva-max" -- "${cur}"))
                     return 0
                     ;;
                 --profile)

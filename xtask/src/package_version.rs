@@ -11,12 +11,14 @@ pub(crate) fn last_commit(folder: &Path) -> Result<String> {
     captured(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(folder))
 }
 
-/// The version of packages that are made in `folder`: the workspace's, when the last commit was made, and Debian's revision.
+/// The version of packages that are made in `folder`: the workspace's, when the last commit was made, how many there are, as many are of
+/// one second, and Debian's revision. A shallow clone has fewer commits, but the time stands before their number.
 pub(crate) fn version(folder: &Path, revision: u32) -> Result<String> {
     let mut commit = Command::new("git");
     commit.args(["log", "-1", "--date=format-local:%Y%m%d.%H%M%S", "--format=%cd"]).env("TZ", "UTC");
     let commit = captured(commit.current_dir(folder))?;
-    Ok(format!("{}+git{commit}-{revision}", env!("CARGO_PKG_VERSION")))
+    let count = captured(Command::new("git").args(["rev-list", "--count", "HEAD"]).current_dir(folder))?;
+    Ok(format!("{}+git{commit}.{count}-{revision}", env!("CARGO_PKG_VERSION")))
 }
 
 /// Removes what `folder` has of a package but this file, so that a pattern in a shell names the new one alone.
@@ -35,6 +37,7 @@ pub(crate) fn remove_others(folder: &Path, name: &str, kept: &Path) -> Result<()
 mod tests {
     use super::{remove_others, version};
     use std::fs;
+    use std::iter::repeat_n;
     use std::path::Path;
     use std::process::Command;
 
@@ -47,19 +50,31 @@ mod tests {
         assert!(git.status().expect("git").success());
     }
 
+    /// As Debian orders versions that differ in their numbers alone: revisions are compared last.
+    fn order(version: &str) -> (Vec<u64>, u64) {
+        let (upstream, revision) = version.rsplit_once('-').expect("a revision");
+        let numbers = upstream.split(|letter: char| !letter.is_ascii_digit());
+        (numbers.filter_map(|number| number.parse().ok()).collect(), revision.parse().expect("a number"))
+    }
+
     #[test]
     fn each_commit_gives_a_higher_version_than_the_one_before() {
         let scratch = tempfile::tempdir().expect("a directory");
         let init = Command::new("git").args(["init", "--quiet"]).current_dir(scratch.path()).status();
         assert!(init.expect("git").success());
-        let versions = [1_795_849_500, 1_795_849_501, 1_795_999_999].map(|unix_s| {
+        // Eleven of one second, so that their number has another length.
+        let times = repeat_n(1_795_849_500, 11).chain([1_795_849_501, 1_795_999_999]);
+        let made = times.map(|unix_s| {
             commit(scratch.path(), unix_s);
             version(scratch.path(), 1).expect("a version")
         });
-        assert_eq!(versions[0], format!("{}+git20261128.070500-1", env!("CARGO_PKG_VERSION")));
-        // The order of their letters is Debian's: all are of one length.
-        assert!(versions.is_sorted_by(|one, next| one < next), "{versions:?}");
-        assert!(version(scratch.path(), 2).expect("a version") > versions[2]);
+        let mut versions: Vec<String> = made.collect();
+        assert_eq!(versions[0], format!("{}+git20261128.070500.1-1", env!("CARGO_PKG_VERSION")));
+        assert_eq!(versions[10], format!("{}+git20261128.070500.11-1", env!("CARGO_PKG_VERSION")));
+        versions.push(version(scratch.path(), 2).expect("a version"));
+        // Before there was a number of commits in it.
+        versions.insert(0, format!("{}+git20261128.070500-9", env!("CARGO_PKG_VERSION")));
+        assert!(versions.is_sorted_by(|one, next| order(one) < order(next)), "{versions:?}");
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub(crate) fn why_no_socket(command: &Command) -> Option<&'static str> {
         | Command::Credits { command: None, .. }
         | Command::Boost { .. }
         | Command::When { .. }
+        | Command::Rm { pace: Some(_), .. }
         | Command::Whoami => Some(TENANTS),
         Command::Cache { .. } => Some(CACHE),
         Command::Disk { .. } => Some(DISK),
@@ -34,7 +35,7 @@ pub(crate) fn why_no_socket(command: &Command) -> Option<&'static str> {
         Command::Run { tag: Some(_), name: None, weight: None, .. } => Some(NOBODY),
         Command::Run { .. }
         | Command::Attach { .. }
-        | Command::Rm { .. }
+        | Command::Rm { pace: None, .. }
         | Command::Status
         | Command::Top { .. }
         | Command::Explain { .. }

@@ -176,5 +176,6 @@ fn perform(writer: &mut Writer, write: &KnobWrite) -> anyhow::Result<()> {
         Outcome::Text(_) => Ok(()),
         Outcome::Vanished => bail!("the group or disk vanished"),
         Outcome::Refused { detail, .. } => bail!("the knob was refused: {detail}"),
+        Outcome::Busy => bail!("everything is being put back at this moment"),
     }
 }

@@ -94,6 +94,7 @@ fn a_socket_is_refused_by_each_command_that_does_not_ask_the_daemon() {
         "run --name test --priority low -- true",
         "run --when 1 -- true",
         "run --job test -- true",
+        "rm --pace 20 gone",
     ] {
         refuses(of_tenants, "MINERVA_ADDRESS");
     }
@@ -109,8 +110,11 @@ fn a_socket_is_refused_by_each_command_that_does_not_ask_the_daemon() {
         assert!(said.contains("is minervad running?"), "{of_daemon}: {said}");
     }
     // Without a daemon a command runs where it is.
-    let run = tool(directory.path(), &["--socket", "elsewhere", "run", "--name", "test", "--", "true"]);
-    assert!(!text(&run.stderr).contains("`--socket` names"), "{}", text(&run.stderr));
+    for line in ["run --name test -- true", "rm gone"] {
+        let words: Vec<&str> = ["--socket", "elsewhere"].into_iter().chain(line.split(' ')).collect();
+        let said = text(&tool(directory.path(), &words).stderr);
+        assert!(!said.contains("`--socket` names"), "{line}: {said}");
+    }
 }
 
 #[test]

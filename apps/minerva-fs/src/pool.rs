@@ -20,7 +20,7 @@ const SPARE_BYTES: u64 = 16 << 20;
 /// What the file beside the tree takes that says which memory it is: a page.
 const MARKER_BYTES: u64 = 4096;
 /// The root of a tree that is a user's.
-const MODE_OF_USER: u32 = 0o770;
+pub(crate) const MODE_OF_USER: u32 = 0o770;
 const SPARE_INODES: u64 = 1024;
 /// Every read is noted in a file's times, which costs no disk anything: who was used longest ago spills first.
 const MEMORY_FLAGS: MountFlags = MountFlags::NODEV.union(MountFlags::NOSUID).union(MountFlags::STRICTATIME);

@@ -88,10 +88,13 @@ impl Reloader {
     fn refuse_shared_machines(&self, config: &FsConfig) -> anyhow::Result<()> {
         let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = config.tenants.clone();
-        // A machine that the file names by another tenant is the same one.
-        let is_named = |machine: &Option<String>| config.tenants.values().any(|named| named.machine == *machine);
-        for leaving in tenants.iter().filter(|tenant| !is_named(&tenant.settings.machine)) {
-            all.entry(leaving.name.clone()).or_insert_with(|| leaving.settings.clone());
+        for leaving in tenants.iter() {
+            let Tenant { name, settings, .. } = leaving;
+            // A machine by another tenant's name is the same one as long as it has the same numbers.
+            let is_same = |other: &FsTenantSettings| (&other.machine, other.ids) == (&settings.machine, settings.ids);
+            if !all.values().any(is_same) {
+                all.entry(name.clone()).or_insert_with(|| settings.clone());
+            }
         }
         drop(tenants);
         let mistakes = machine_mistakes(&all);

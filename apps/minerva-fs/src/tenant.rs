@@ -8,11 +8,15 @@ use crate::user::User;
 use anyhow::Context;
 use minerva_api::cache::Pool;
 use minerva_cachefs::{Account, Descriptors, DiskFlow, DiskQueue, SpillArea, Tree, TreeOptions};
-use minerva_config::{FsConfig, FsTenantSettings};
+use minerva_config::{FsConfig, FsTenantSettings, MACHINE_IDS};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
+
+/// A tenant's directory, through which everybody walks to trees that say themselves who may enter.
+const MODE_OF_FOLDER: u32 = 0o751;
 
 /// Everybody who is served.
 pub(crate) type Tenants = Arc<RwLock<Vec<Tenant>>>;
@@ -54,14 +58,14 @@ impl Tenant {
     ) -> anyhow::Result<Self> {
         let owner = Owner::find(settings)?;
         let folder = folder(config, name)?;
-        if settings.machine.is_some() {
-            let_machine_in(&folder, owner)?;
-        }
+        let stable_root = pool::stable_tree(config, name, owner)?;
+        let memory = pool::memory(config, name, settings, owner)?;
+        set_who_enters(&folder, [&stable_root, &memory.tree], settings, owner)?;
         let disk = shared.queue.as_ref().map(|queue| queue.flow(settings.weight));
         let deferring_root = settings.machine.is_some().then_some((owner.uid, owner.gid));
         let stable_account = Arc::new(Account::new(settings.stable_bytes, settings.stable_files));
         let stable = Tree::open(
-            &pool::stable_tree(config, name, owner)?,
+            &stable_root,
             Arc::clone(&stable_account),
             TreeOptions {
                 has_xattrs: true,
@@ -76,7 +80,6 @@ impl Tenant {
             },
             None,
         )?;
-        let memory = pool::memory(config, name, settings, owner)?;
         let spill = SpillArea::open(&pool::spill_folder(config, name, &memory.instance)?, stable_account)?;
         let options = in_memory(config, settings, shared, disk.clone(), deferring_root);
         let account = Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files));
@@ -181,15 +184,40 @@ fn in_memory(
 fn folder(config: &FsConfig, name: &str) -> anyhow::Result<PathBuf> {
     let folder = config.server.mount.join(name);
     make_way(&config.server.mount, 0o711)?;
-    make_way(&folder, 0o751)?;
+    make_way(&folder, MODE_OF_FOLDER)?;
     Ok(folder)
 }
 
+/// Who comes into a tenant's directory, and into its trees by their roots.
+fn set_who_enters(folder: &Path, roots: [&Path; 2], settings: &FsTenantSettings, owner: Owner) -> anyhow::Result<()> {
+    let is_machine = settings.machine.is_some();
+    let set = if is_machine { let_machine_in(folder, owner) } else { take_back(folder, roots, owner) };
+    set.with_context(|| format!("failed to set who may enter {}", folder.display()))
+}
+
 /// The virtiofsd of a machine, which is root nowhere on the host, lists its directory. Users of the host do not come in.
-fn let_machine_in(folder: &Path, owner: Owner) -> anyhow::Result<()> {
-    chown(folder, None, Some(owner.gid))
-        .and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o750)))
-        .with_context(|| format!("failed to let the machine into {}", folder.display()))
+fn let_machine_in(folder: &Path, owner: Owner) -> io::Result<()> {
+    chown(folder, None, Some(owner.gid))?;
+    fs::set_permissions(folder, Permissions::from_mode(0o750))
+}
+
+/// The directory of a tenant that was a machine when it was served last is root's again. The roots of its trees, which all of the machine's
+/// users shared, are as new ones are: everybody would come to them now. What an operator did with another directory stays.
+fn take_back(folder: &Path, roots: [&Path; 2], owner: Owner) -> io::Result<()> {
+    let machine = fs::metadata(folder)?.gid();
+    if machine < MACHINE_IDS {
+        return Ok(());
+    }
+    for root in roots {
+        let number = fs::metadata(root)?.uid().checked_sub(machine);
+        if number.is_some_and(|number| number < MACHINE_IDS) {
+            chown(root, Some(owner.uid), Some(owner.gid))?;
+            fs::set_permissions(root, Permissions::from_mode(pool::MODE_OF_USER))?;
+        }
+    }
+    fs::set_permissions(folder, Permissions::from_mode(MODE_OF_FOLDER))?;
+    // Last, for it says that there is something to take back.
+    chown(folder, None, Some(0))
 }
 
 /// A directory that others than root only walk through.
@@ -201,4 +229,41 @@ fn make_way(folder: &Path, mode: u32) -> anyhow::Result<()> {
             .with_context(|| format!("failed to set who may enter {}", folder.display()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{let_machine_in, take_back};
+    use crate::owner::Owner;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    use std::path::Path;
+
+    #[test]
+    fn what_a_machine_was_let_into_is_taken_back_and_what_an_operator_set_stays() {
+        let (machine, owner) = (Owner { uid: 1_800_000, gid: 1_800_000 }, Owner { uid: 1000, gid: 1001 });
+        let place = tempfile::tempdir().unwrap();
+        let [folder, shared, handed_over] = ["folder", "shared", "handed-over"].map(|name| place.path().join(name));
+        [&folder, &shared, &handed_over].into_iter().for_each(|path| fs::create_dir(path).unwrap());
+        if let_machine_in(&folder, machine).is_err() {
+            return eprintln!("skipped: only root gives a directory away");
+        }
+        let of = |path: &Path| {
+            let about = fs::metadata(path).unwrap();
+            (about.uid(), about.gid(), about.mode() & 0o7777)
+        };
+        assert_eq!(of(&folder), (0, 1_800_000, 0o750));
+        for (path, uid) in [(&shared, 1_800_000), (&handed_over, 1002)] {
+            chown(path, Some(uid), Some(uid)).unwrap();
+            fs::set_permissions(path, Permissions::from_mode(0o1777)).unwrap();
+        }
+        take_back(&folder, [&shared, &handed_over], owner).unwrap();
+        assert_eq!(of(&folder), (0, 0, 0o751));
+        assert_eq!(of(&shared), (1000, 1001, 0o770));
+        assert_eq!(of(&handed_over), (1002, 1002, 0o1777), "it was given to somebody already");
+        chown(&folder, None, Some(1003)).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o750)).unwrap();
+        take_back(&folder, [&shared, &handed_over], owner).unwrap();
+        assert_eq!(of(&folder), (0, 1003, 0o750), "no machine has such numbers");
+    }
 }

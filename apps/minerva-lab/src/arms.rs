@@ -23,13 +23,13 @@ pub(crate) const ARMS: [&str; 10] = [
     "bfq-low-0",
     STEERED,
     "minerva-strict",
-    "minerva-by-use",
+    "minerva-not-strict",
     "minerva-low-by-use",
     "minerva-low-0",
 ];
 
 /// Minerva on BFQ as shipped. The further four are shown beside it and judged by nothing: with `strict_guarantees = true` in its
-/// file, with `strict_guarantees_by_use = true`, with `low_latency_by_use = true`, and on BFQ with `low_latency` 0.
+/// file, with `strict_guarantees_by_use = false`, with `low_latency_by_use = true`, and on BFQ with `low_latency` 0.
 pub(crate) const STEERED: &str = "minerva";
 
 /// Arms of what forecasts are worth: equal weights, Fennel as the paper has it, Minerva without forecasts, with the last session of the
@@ -65,7 +65,7 @@ pub(crate) fn arm(name: &str, daemon: &Minervad, model: Option<IoCostModel>) -> 
     let steering: Box<dyn Steering> = if name.starts_with(STEERED) {
         let disk_keys = match name {
             "minerva-strict" => "strict_guarantees = true",
-            "minerva-by-use" => "strict_guarantees_by_use = true",
+            "minerva-not-strict" => "strict_guarantees_by_use = false",
             "minerva-low-by-use" => "low_latency_by_use = true",
             "minerva-iocost" => "back_end = \"iocost\"",
             "minerva-max" => "back_end = \"max\"",

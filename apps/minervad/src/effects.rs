@@ -54,7 +54,7 @@ impl Driver {
         self.metrics.wrote(match &outcome {
             Outcome::Text(_) => "done",
             Outcome::Vanished => "vanished",
-            Outcome::Refused { .. } => "refused",
+            Outcome::Refused { .. } | Outcome::Busy => "refused",
         });
         outcome
     }

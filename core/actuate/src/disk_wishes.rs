@@ -27,14 +27,14 @@ pub(crate) struct ByUse {
 ///
 /// Without `strict_guarantees` BFQ keeps several requests of a scanner inside the disk, and whoever waits for a flush, as a file
 /// system's journal does with each fsync, waits for all of them: weights cannot help, because the journal's thread is nobody's
-/// tenant. With it random readers of great depth lose, so the operator decides (both measured in docs/adr/0007), or lets it follow
-/// what the tenants do: `strict_by_use`. `low_latency` stays as it is found, unless it is to follow them: `low_latency_by_use`.
+/// tenant. With it random readers of great depth lose (both measured in docs/adr/0007), so it follows what the tenants do
+/// (`strict_by_use`), unless the operator decides. `low_latency` stays as it is found, unless it is to follow them: `low_latency_by_use`.
 pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>, by_use: ByUse) -> [DiskWish; 4] {
     let in_force = facts.elevator.as_deref();
     let elevator = settings.and_then(|settings| settings.elevator.as_deref());
     let iocost = settings.is_some_and(|settings| settings.enable_iocost);
-    let strict_by_use = settings.is_some_and(|settings| settings.strict_guarantees_by_use) && by_use.strict;
-    let strict = settings.is_some_and(|settings| settings.strict_guarantees) || strict_by_use;
+    let follows = settings.is_none_or(|settings| settings.strict_guarantees_by_use != Some(false));
+    let strict = settings.is_some_and(|settings| settings.strict_guarantees) || (follows && by_use.strict);
     let no_low_latency = settings.is_some_and(|settings| settings.low_latency_by_use) && by_use.no_low_latency;
     [
         DiskWish {

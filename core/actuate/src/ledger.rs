@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// A refused request is tried again after 2, 4, 8 ... slices, and then at this distance.
+/// A refused request is tried again after 2, 4, 8 ... slices, and then at this distance. One that met a restore is in the next slice.
 const RETRY_SLICES_MAX: u64 = 64;
 
 /// The ledger, and the effects that come of it.

@@ -292,7 +292,8 @@ impl Steering {
             signals.devices.binary_search_by_key(&id, |disk| disk.device).ok().map(|index| &signals.devices[index]);
         let rows = || signals.io.iter().filter(|row| row.device == id);
         // Measured on disks that turn only.
-        let strict = if !rotational || !settings.is_some_and(|settings| settings.strict_guarantees_by_use) {
+        let follows = settings.and_then(|settings| settings.strict_guarantees_by_use);
+        let strict = if !rotational || !follows.unwrap_or(config.actuation.strict_guarantees_by_use) {
             self.strict = StrictByUse::default();
             None
         } else {

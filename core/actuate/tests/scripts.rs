@@ -15,6 +15,7 @@
 //! | `slices N` | so many |
 //! | `somebody PLACE FILE MAJ:MIN TEXT` | somebody else writes |
 //! | `refuse PATH`, `accept PATH`, `vanish PATH` | the kernel's mood |
+//! | `busy`, `no-longer-busy` | somebody begins to put everything back, and is done: meanwhile nothing can be read |
 //! | `restore` | the guard, or an operator, puts everything back beside the driver, which finds out |
 //! | `stop` | everything back |
 
@@ -123,6 +124,8 @@ impl World {
             ["reads-take", ms] => {
                 self.signals.devices[0].read_latency = Some(Nanos::from_millis(ms.parse().unwrap()));
             }
+            ["busy"] => self.kernel.is_busy = true,
+            ["no-longer-busy"] => self.kernel.is_busy = false,
             ["restore"] => {
                 self.kernel.restore();
                 self.actuator.restored();
@@ -231,13 +234,14 @@ fn config(mode: &str, rest: &[&str]) -> EngineConfig {
                 config.devices.insert("sda".to_owned(), settings);
             }
             ("sda.strict-by-use", by_use) => {
-                let strict_guarantees_by_use = by_use.parse().unwrap();
+                let strict_guarantees_by_use = Some(by_use.parse().unwrap());
                 let settings = DeviceSettings { strict_guarantees_by_use, ..Default::default() };
                 config.devices.insert("sda".to_owned(), settings);
             }
             ("sda.low-latency-by-use", by_use) => {
                 let low_latency_by_use = by_use.parse().unwrap();
-                let settings = DeviceSettings { low_latency_by_use, ..Default::default() };
+                let settings =
+                    DeviceSettings { low_latency_by_use, strict_guarantees_by_use: Some(false), ..Default::default() };
                 config.devices.insert("sda".to_owned(), settings);
             }
             _ => panic!("not a setting: {word}"),
@@ -251,6 +255,7 @@ fn shown(effect: &Effect, answer: Option<&Outcome>) -> String {
         Some(Outcome::Text(text)) => format!(" -> {:?}", text.trim_end()),
         Some(Outcome::Vanished) => " -> vanished".to_owned(),
         Some(Outcome::Refused { detail, .. }) => format!(" -> refused, {detail}"),
+        Some(Outcome::Busy) => " -> busy".to_owned(),
         None => String::new(),
     };
     match effect {
@@ -311,5 +316,6 @@ scripts! {
     fn strict_guarantees_follow_use();
     fn that_caps_are_lifted_and_back_is_told_also_where_one_is_refused();
     fn what_a_restore_put_back_is_written_again_and_is_no_fight();
+    fn what_cannot_be_read_during_a_restore_is_read_after_it_and_nobody_is_told();
     fn what_was_decided_before_a_change_of_mode_or_rule_does_not_come_back();
 }

@@ -16,6 +16,8 @@ const RAN_SHARE_MIN: f64 = 0.2;
 const SLOW_DOWN_ASSUMED: f64 = 1.0;
 /// An estimate that moved by this part is worth a new plan, and keeping.
 const NEWS_SHARE: f64 = 0.1;
+/// What is lost at once leaves this part of what was known to have been done.
+const KEPT_MIN: f64 = 0.5;
 const SECONDS_PER_ITEM_RANGE: (f64, f64) = (1e-12, 1e6);
 
 /// A decaying mean over time.
@@ -76,20 +78,27 @@ impl Learnt {
     pub(crate) fn ran(&mut self, seconds: f64, items: f64) {
         self.pending.0 += crate::quantity(seconds);
         self.pending.1 += crate::quantity(items);
-        if self.pending.0 < FIRST_SECONDS || self.pending.1 <= 0.0 {
+        // Of one that did nothing and lost nothing it is not known what its items cost.
+        if self.pending.0 < FIRST_SECONDS || self.pending.1 == 0.0 {
             return;
         }
         let (seconds, items) = std::mem::take(&mut self.pending);
         let before = self.cost.measured_seconds.min(MEMORY_SECONDS);
-        let all = before / self.cost.seconds_per_item + items;
+        let known = before / self.cost.seconds_per_item;
+        let all = (known + items).max(known * KEPT_MIN).max(f64::MIN_POSITIVE);
         let (low, high) = SECONDS_PER_ITEM_RANGE;
         self.cost.seconds_per_item = ((before + seconds) / all).clamp(low, high);
         self.cost.measured_seconds += seconds;
     }
 
+    /// So many items that were done are to be done once more.
+    pub(crate) fn lost(&mut self, items: f64) {
+        self.pending.1 -= crate::quantity(items);
+    }
+
     /// It only looked at what there is to do. What ran since it last did anything was spent on that.
     pub(crate) fn looked(&mut self) {
-        if self.pending.1 <= 0.0 {
+        if self.pending.1 == 0.0 {
             self.pending.0 = 0.0;
         }
     }

@@ -82,6 +82,28 @@ fn the_time_that_a_tree_is_counted_is_not_what_deleting_an_entry_costs() {
     assert!(learnt(before, &[700.0]) > 0.8, "as in recordings of earlier versions");
 }
 
+/// A scrub on a disk of 100 MB/s that is cancelled after each four seconds, within a chunk of ten.
+#[test]
+fn work_that_is_begun_again_and_again_costs_what_all_of_it_takes() {
+    let cost = |settings, gaps: u64| {
+        let mut worklist = worklist(settings);
+        let mut now = 0;
+        for _ in 0..gaps {
+            for second in 0..=4_u32 {
+                now += 1;
+                let ran = if second == 0 { Nanos::ZERO } else { Nanos::SECOND };
+                worklist.reported(Nanos::from_secs(now), &report(100.0 * f64::from(second), true, ran));
+            }
+        }
+        worklist.views(Nanos::from_secs(now)).next().map_or(0.0, |view| view.cost.seconds_per_item)
+    };
+    let default = BackgroundSettings::default();
+    assert!((cost(default, 1) / 0.01 - 1.0).abs() < 0.01, "{}", cost(default, 1));
+    assert!(cost(default, 10) > 0.05 && cost(default, 100) > cost(default, 10), "{}", cost(default, 10));
+    let before = BackgroundSettings { what_is_lost_counts: false, ..default };
+    assert!((cost(before, 10) / 0.01 - 1.0).abs() < 0.01, "as in recordings of earlier versions");
+}
+
 /// Whether space has run out within a month from any of these hours, as reports of each minute say what is in use, and what is tied.
 fn has_a_date(settings: BackgroundSettings, gib: u64, minutes: impl Iterator<Item = BackgroundReport>) -> bool {
     let mut worklist = worklist(settings);

@@ -84,7 +84,7 @@ pub struct Entry {
     pub options: fn(BuildOptions) -> String,
     /// Requests that it has at a disk which takes [`BuildOptions::depth`] at once; never more.
     pub depth: fn(BuildOptions) -> u32,
-    /// Once so many hang it sends as many beside them, as far as the disk takes them.
+    /// Once so many hang it sends as many of others beside them, as far as the disk takes them.
     pub sends_beside_hung: bool,
     /// How it charges.
     pub cost: Cost,

@@ -3,13 +3,22 @@
 //! A scheduler that keeps the disk idle for a flow waits for the flow's next request, which seldom comes before the one in flight is
 //! done. A request that hangs is never done, as on a file system whose server has gone. So others wait for a flow with requests in
 //! flight for [`HUNG_AFTER`] at most. What is in flight by then counts as hung, and as in flight no more, until it is done.
+//!
+//! A flow may have many more queued that would hang as well, and take all places again. So where somebody waited for it, it is passed over
+//! from then on ([`PassedOver`]), until anything of it is done. That what comes now would be answered shows if one is sent now and then:
+//! a probe, for which nobody waits.
 
-use crate::{FlowId, Request, RequestId};
+use crate::{Dispatch, FlowId, IndexedHeap, Request, RequestId};
 use minerva_model::Nanos;
 
 /// For so long at most the disk is kept idle for a flow that has requests in flight, since one of them was dispatched or done. No disk
 /// that is well takes longer, a flush of a large buffer apart; and who waits beside a hung request loses no more than this, once.
 pub(crate) const HUNG_AFTER: Nanos = Nanos::SECOND;
+/// For so long after anybody else last asked or was answered a flow is passed over. Who writes now and then, as a journal does, is to find no
+/// place taken either.
+const BESIDE: Nanos = Nanos::from_secs(60);
+/// Each probe comes after twice the time of the one before, as all that are not answered take places of the device; so often at most.
+const DOUBLINGS_MAX: u32 = 16;
 
 /// The requests of a flow that are at the device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +29,8 @@ pub(crate) struct InFlight {
     moved_at: Nanos,
     /// What arrived later was not in flight when the others were given up.
     hung_since: Nanos,
+    /// Probes that were sent since it is passed over, if it is.
+    probes: Option<u32>,
 }
 
 impl InFlight {
@@ -56,6 +67,7 @@ impl InFlight {
         self.moved_at = now;
         let requests = if counted { &mut self.requests } else { &mut self.hung };
         *requests = requests.saturating_sub(1);
+        self.probes = None;
     }
 
     /// All that are in flight count as hung. Answers how many.
@@ -66,6 +78,76 @@ impl InFlight {
             self.hung_since = self.moved_at;
         }
         given_up
+    }
+
+    /// It is passed over from now on, if anything of it hangs.
+    pub(crate) fn pass_over(&mut self) {
+        if self.hung > 0 {
+            self.probes = self.probes.or(Some(0));
+        }
+    }
+
+    /// It is passed over no more.
+    pub(crate) fn go_on(&mut self) {
+        self.probes = None;
+    }
+
+    /// Whether others go before it, because what it has in flight hangs and nothing of it was done since.
+    pub(crate) fn is_passed_over(&self) -> bool {
+        self.probes.is_some()
+    }
+
+    /// When the next probe is due, once it is passed over.
+    pub(crate) fn probe_at(&self) -> Nanos {
+        self.moved_at + Nanos(HUNG_AFTER.0 << self.probes.unwrap_or(0).min(DOUBLINGS_MAX))
+    }
+
+    /// A probe was sent. It counts as hung until it is done.
+    pub(crate) fn probed(&mut self, now: Nanos) {
+        self.hung += 1;
+        self.probes = self.probes.map(|probes| probes.saturating_add(1));
+        self.moved_at = now;
+    }
+}
+
+/// Flows that are passed over and have work, by when the next probe of each is due.
+#[derive(Debug, Default)]
+pub(crate) struct PassedOver {
+    flows: IndexedHeap<Nanos>,
+    /// When a flow that is not passed over last asked or was answered.
+    used_at: Nanos,
+}
+
+impl PassedOver {
+    /// A flow that is not passed over asks, or was answered.
+    pub(crate) fn used(&mut self, now: Nanos) {
+        self.used_at = now;
+    }
+
+    /// A flow is passed over and has work.
+    pub(crate) fn set(&mut self, flow: FlowId, in_flight: &InFlight) {
+        self.flows.set(flow.index(), in_flight.probe_at());
+    }
+
+    /// A flow has no work any more, or is not passed over.
+    pub(crate) fn remove(&mut self, flow: FlowId) {
+        self.flows.remove(flow.index());
+    }
+
+    /// One of them whose probe is due.
+    pub(crate) fn due(&self, now: Nanos) -> Option<FlowId> {
+        self.flows.peek().filter(|(at, _)| *at <= now).map(|(_, slot)| FlowId(slot as u32))
+    }
+
+    /// One of them that is passed over for nobody's sake any more.
+    pub(crate) fn alone(&self, now: Nanos) -> Option<FlowId> {
+        self.flows.peek().filter(|_| now >= self.used_at + BESIDE).map(|(_, slot)| FlowId(slot as u32))
+    }
+
+    /// What to do where nobody else has work, no probe is due, and none of them is alone.
+    pub(crate) fn wait(&self) -> Dispatch {
+        let until = self.flows.peek().map(|(at, _)| at.min(self.used_at + BESIDE));
+        until.map_or(Dispatch::Idle, Dispatch::WaitUntil)
     }
 }
 
@@ -108,8 +190,8 @@ impl AtDevice {
         self.requests.retain(|(of, _)| *of != flow);
     }
 
-    /// All count as hung. Whose each of them is.
-    pub(crate) fn give_up_all(&mut self) -> impl Iterator<Item = FlowId> + '_ {
-        self.requests.drain(..).map(|(flow, _)| flow)
+    /// One of them counts as hung. Whose it is.
+    pub(crate) fn give_up_one(&mut self) -> Option<FlowId> {
+        self.requests.pop().map(|(flow, _)| flow)
     }
 }

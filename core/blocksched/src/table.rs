@@ -76,6 +76,11 @@ impl<State: Default + Clone, Tags: Default> FlowTable<State, Tags> {
         self.queued -= cancelled.len() - before;
     }
 
+    /// Whether any flow is such a one; for rare sweeps.
+    pub(crate) fn any(&self, is_such: impl FnMut(&Flow<State, Tags>) -> bool) -> bool {
+        self.flows.iter().any(is_such)
+    }
+
     /// Requests queued in all flows.
     pub(crate) fn queued(&self) -> usize {
         self.queued

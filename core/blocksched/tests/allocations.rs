@@ -84,6 +84,33 @@ impl Load {
         }
     }
 
+    /// What flow 0 asks for hangs for ten seconds beside flow 1, which asks again and again. Then all is done.
+    fn hang(&mut self, hung: &mut Vec<Request>) {
+        (0..64).for_each(|_| self.add(0));
+        self.add(1);
+        let end = self.now + Nanos::from_secs(10);
+        while self.now < end {
+            match self.scheduler.next(self.now) {
+                Dispatch::Send(request) if request.flow == FlowId(0) => hung.push(request),
+                Dispatch::Send(request) => {
+                    self.now += Nanos::from_millis(1);
+                    self.scheduler.complete(self.now, &request);
+                    self.add(1);
+                }
+                Dispatch::WaitUntil(until) => self.now = self.now.max(until),
+                Dispatch::Idle => panic!("flow 1 has work"),
+            }
+        }
+        hung.drain(..).for_each(|request| self.scheduler.complete(self.now, &request));
+        while self.scheduler.queued() > 0 {
+            match self.scheduler.next(self.now) {
+                Dispatch::Send(request) => self.scheduler.complete(self.now, &request),
+                Dispatch::WaitUntil(until) => self.now = self.now.max(until),
+                Dispatch::Idle => panic!("there is work"),
+            }
+        }
+    }
+
     /// Every flow comes with its parameters, asks for all it ever asks for, is served, and goes.
     fn round(&mut self) {
         for flow in 0..FLOWS {
@@ -117,6 +144,18 @@ impl Load {
             }
         }
         (0..FLOWS).for_each(|flow| self.scheduler.remove_flow(self.now, FlowId(flow)));
+    }
+}
+
+#[test]
+fn nothing_is_allocated_beside_requests_that_hang() {
+    for name in [SchedulerName::Tag, SchedulerName::Cfq] {
+        let mut load = Load::new(name.build(BuildOptions::for_disk(false, 32)));
+        let mut hung = Vec::with_capacity(128);
+        (0..4).for_each(|_| load.hang(&mut hung));
+        let before = ALLOCATIONS.get();
+        (0..2).for_each(|_| load.hang(&mut hung));
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{name}");
     }
 }
 

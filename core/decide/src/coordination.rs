@@ -249,14 +249,25 @@ impl Coordination {
         self.settings.enabled && !self.only_watches
     }
 
+    /// Nothing is gained by waiting or by going ahead, so nobody waits and no time is charged. In recordings of earlier versions both went on.
+    fn is_out_of_force(&self) -> bool {
+        self.settings.holds_only_while_it_steers && !self.makes_wait()
+    }
+
+    /// Operations go ahead of others: outside `enforce` that is decided and told all the same, but not while coordination is switched off.
+    fn gives_precedence(&self) -> bool {
+        self.settings.enabled || !self.settings.holds_only_while_it_steers
+    }
+
     fn seconds_least(&self) -> Nanos {
         if self.settings.counts_what_it_had { SECONDS_LEAST } else { Nanos::ZERO }
     }
 
     fn begin(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
+        let gives_precedence = self.gives_precedence();
         let Some(one) = self.operations.get_mut(key) else { return };
         one.stage = Stage::Running(Running {
-            has_precedence: self.precedence_time.left(now, around.account(key.0)) >= self.slice,
+            has_precedence: gives_precedence && self.precedence_time.left(now, around.account(key.0)) >= self.slice,
             begun_at: now,
             charged_at: now,
             done_at: now + around.estimate(key.0, &one.operation),

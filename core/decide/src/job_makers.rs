@@ -32,7 +32,8 @@ pub(crate) struct Makers {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Maker {
     overrun_until: Nanos,
-    /// The most that a tenant of it had moved as jobs that are over, at the last half-life's end before the last of them ended.
+    /// The most that a tenant of it had moved as jobs that are over, at the last half-life's end before the last of them ended, or when that ended
+    /// where nothing fades.
     past_bytes: u64,
     past_at: Option<Nanos>,
 }
@@ -53,10 +54,10 @@ impl Maker {
         self.half_lives(now).map_or(0, |(over, _)| self.past_bytes >> over)
     }
 
-    /// What is remembered is from now on so much. The half-life that is under way goes on, whoever ends jobs in it: else it would never be over
-    /// where they end one soon after the other.
-    fn ended(&mut self, now: Nanos, bytes: u64) {
-        let begun = self.half_lives(now).map_or(now, |(_, begun)| begun);
+    /// What is remembered is from now on so much. Where it `fades` the half-life that is under way goes on, whoever ends jobs in it: else it would
+    /// never be over where they end one soon after the other, as in recordings of earlier versions.
+    fn ended(&mut self, now: Nanos, bytes: u64, fades: bool) {
+        let begun = self.half_lives(now).filter(|_| fades).map_or(now, |(_, begun)| begun);
         (self.past_bytes, self.past_at) = (bytes, Some(begun));
     }
 }
@@ -91,12 +92,12 @@ impl Makers {
         self.maker(tenant).is_some_and(|maker| maker.overrun_until > self.now)
     }
 
-    /// A job of the tenant is over, and with those before it has moved so much.
-    pub(crate) fn ended(&mut self, tenant: TenantId, bytes: u64) {
+    /// A job of the tenant is over, and with those before it has moved so much. `fades`: that counts less and less, however often jobs end.
+    pub(crate) fn ended(&mut self, tenant: TenantId, bytes: u64, fades: bool) {
         let now = self.now;
         self.note(tenant, |maker| {
             if bytes >= maker.past(now) {
-                maker.ended(now, bytes);
+                maker.ended(now, bytes, fades);
             }
         });
     }
@@ -148,7 +149,7 @@ mod tests {
             makers.advance(Nanos::from_secs(number));
             makers.tenant_seen(&tenant(number, &format!("user-{number}")));
             makers.overrun(TenantId(number));
-            makers.ended(TenantId(number), 64);
+            makers.ended(TenantId(number), 64, true);
             makers.tenant_gone(TenantId(number));
         }
         assert!(makers.of.is_empty() && makers.remembered.len() == MAKERS_MAX);
@@ -166,20 +167,21 @@ mod tests {
     #[test]
     fn jobs_of_one_after_the_other_in_groups_of_their_own_do_not_add_up() {
         // Of 3,000 each.
-        let past_after = |seconds: u64| {
+        let past_after = |seconds: u64, fades: bool| {
             let mut makers = Makers::default();
             let mut past = 0;
             for number in 0..100 {
                 makers.advance(Nanos::from_secs(number * seconds));
                 makers.tenant_seen(&tenant(number, "user"));
                 past = makers.past(TenantId(number));
-                makers.ended(TenantId(number), past + 3_000);
+                makers.ended(TenantId(number), past + 3_000, fades);
                 makers.tenant_gone(TenantId(number));
             }
             past
         };
-        assert_eq!(past_after(1_800), 999, "each half an hour");
-        let often = past_after(600);
+        assert_eq!(past_after(1_800, true), 999, "each half an hour");
+        let often = past_after(600, true);
         assert!((3_000..10_000).contains(&often), "each ten minutes: {often}");
+        assert_eq!(past_after(600, false), 99 * 3_000, "as in recordings of earlier versions");
     }
 }

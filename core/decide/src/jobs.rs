@@ -93,12 +93,12 @@ impl Named {
         self.makers.tenant_gone(tenant);
     }
 
-    /// A job that the tenant declared is over, and has had so much.
-    pub(crate) fn ended(&mut self, tenant: TenantId, bytes: u64) {
+    /// A job that the tenant declared is over, and has had so much. `fades`: see [`Named::advance`].
+    pub(crate) fn ended(&mut self, tenant: TenantId, bytes: u64, fades: bool) {
         if self.has_declared(tenant) {
             let past = self.past.entry(tenant).or_default();
             *past = past.saturating_add(bytes);
-            self.makers.ended(tenant, *past);
+            self.makers.ended(tenant, *past, fades);
         }
     }
 

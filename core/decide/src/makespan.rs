@@ -62,6 +62,9 @@ pub(crate) struct Rule {
     /// What jobs moved so far, on all disks.
     #[serde(default)]
     attained: BTreeMap<TenantId, u64>,
+    /// What of it they moved on disks that are gone, and the first of these.
+    #[serde(default)]
+    left: BTreeMap<TenantId, (u64, DeviceId)>,
     /// Where they are in what their names do.
     #[serde(default)]
     courses: BTreeMap<TenantId, Course>,
@@ -163,10 +166,7 @@ impl Rule {
         if !self.settings.knowledge_fades {
             return;
         }
-        let on_it: Vec<TenantId> = self.running.keys().filter(|(on, _)| *on == device).map(|(_, of)| *of).collect();
-        if self.settings.parts_teach_nothing {
-            self.parts.extend(on_it);
-        }
+        self.leave(device);
         self.running.retain(|(on, _), _| *on != device);
         self.places.retain(|(on, _), _| *on != device);
         self.lifting.remove(&device);

@@ -13,7 +13,7 @@ fn jobs(count: u64, have_sizes: bool, caps_are_told: bool) -> Decider {
     let mut config = EngineConfig { mode: Mode::Enforce, ..EngineConfig::default() };
     config.makespan.caps_are_told = caps_are_told;
     // Whoever asks begins at once.
-    config.coordination.enabled = false;
+    config.coordination.contention_accepted = 10_000;
     let mut decider = Decider::default();
     decider.configure(Nanos::ZERO, &config);
     decider.device_seen(DISK);

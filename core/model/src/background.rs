@@ -233,6 +233,10 @@ pub struct BackgroundSettings {
     /// What a tenant does is work only on the disk for which it owes some, and while that may be done. In recordings of earlier versions always.
     #[serde(default)]
     pub debts_are_told_apart: bool,
+    /// What was done and is to be done once more, as of a scrub that was cancelled within a chunk, counts as not done in what items cost. In
+    /// recordings of earlier versions it was done twice.
+    #[serde(default)]
+    pub what_is_lost_counts: bool,
 }
 
 impl Default for BackgroundSettings {
@@ -249,6 +253,7 @@ impl Default for BackgroundSettings {
             growth_is_net: true,
             looking_costs_nothing: true,
             debts_are_told_apart: true,
+            what_is_lost_counts: true,
         }
     }
 }
@@ -268,6 +273,7 @@ impl BackgroundSettings {
             growth_is_net: false,
             looking_costs_nothing: false,
             debts_are_told_apart: false,
+            what_is_lost_counts: false,
         }
     }
 }

@@ -57,6 +57,10 @@ pub struct MakespanSettings {
     /// run.
     #[serde(default)]
     pub parts_teach_nothing: bool,
+    /// A run stays one where a disk goes that its job used, and a change of the operator's while a job rests makes no part of the run after
+    /// that rest. In recordings of earlier versions each makes parts.
+    #[serde(default)]
+    pub whole_runs_teach: bool,
 }
 
 impl Default for MakespanSettings {
@@ -76,6 +80,7 @@ impl Default for MakespanSettings {
             makers_are_remembered: true,
             knowledge_fades: true,
             parts_teach_nothing: true,
+            whole_runs_teach: true,
         }
     }
 }

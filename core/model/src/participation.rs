@@ -167,8 +167,8 @@ pub struct CoordinationSettings {
     /// earlier versions every slice was charged, all of a tenant's operations had moved it, and limits were slices alone.
     #[serde(default)]
     pub counts_what_it_had: bool,
-    /// Nobody waits outside `enforce`, where nothing is gained by it, nor when coordination was switched off meanwhile. In recordings of
-    /// earlier versions they did.
+    /// Nobody waits outside `enforce`, where nothing is gained by it, nor while coordination is switched off, when nobody goes ahead and no
+    /// time is charged either. In recordings of earlier versions they did.
     #[serde(default)]
     pub holds_only_while_it_steers: bool,
     /// An account's operations go ahead of others for no longer than this within `precedence_window` (docs/adr/0006).
@@ -222,7 +222,8 @@ mod tests {
             && !coordination.counts_what_it_had
             && !coordination.holds_only_while_it_steers
             && !jobs.knowledge_fades
-            && !jobs.parts_teach_nothing;
+            && !jobs.parts_teach_nothing
+            && !jobs.whole_runs_teach;
         assert!(is_earlier, "{credits:?} {coordination:?} {jobs:?}");
     }
 }

@@ -168,4 +168,6 @@ pub enum Outcome {
         /// A sentence for people: the file, what was written, why it was refused.
         detail: String,
     },
+    /// It was not done while somebody puts everything back, which takes a moment. Normal.
+    Busy,
 }

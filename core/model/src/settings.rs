@@ -210,6 +210,10 @@ pub struct ActuationSettings {
     /// Each way of a cap has a least size of its own. In recordings of earlier versions the sum of both has.
     #[serde(default)]
     pub caps_keep_both_ways_open: bool,
+    /// BFQ's `strict_guarantees` follows what the tenants do, unless a disk's settings say otherwise. In recordings of earlier versions it does
+    /// only where they ask for it.
+    #[serde(default)]
+    pub strict_guarantees_by_use: bool,
 }
 
 impl Default for ActuationSettings {
@@ -228,6 +232,7 @@ impl Default for ActuationSettings {
             makers_are_one_claim: true,
             keeps_limits_of_others: true,
             caps_keep_both_ways_open: true,
+            strict_guarantees_by_use: true,
         }
     }
 }
@@ -244,9 +249,9 @@ pub struct DeviceSettings {
     /// Set BFQ's `strict_guarantees` while BFQ is in force, and back.
     #[serde(default)]
     pub strict_guarantees: bool,
-    /// Set and put back BFQ's `strict_guarantees` by what the tenants do.
+    /// Set and put back BFQ's `strict_guarantees` by what the tenants do; absent: as on all disks.
     #[serde(default)]
-    pub strict_guarantees_by_use: bool,
+    pub strict_guarantees_by_use: Option<bool>,
     /// Take BFQ's `low_latency` away and put it back by what the tenants do.
     #[serde(default)]
     pub low_latency_by_use: bool,
@@ -265,6 +270,7 @@ mod tests {
         assert!(!earlier.keeps_limits_of_others && !earlier.caps_keep_both_ways_open);
         let now = ActuationSettings::default();
         assert!(now.keeps_limits_of_others && now.caps_keep_both_ways_open);
+        assert!(!earlier.strict_guarantees_by_use && now.strict_guarantees_by_use);
         let facts = r#"{"cgroup":"v2","controller_enabled":true,"writeback_attributed":true,"elevator":"none","elevators_available":["none"],
             "bfq_low_latency":null,"iocost_available":true,"iocost_enabled":false,"throttle_available":true,"rotational":false,
             "stacked_on":[],"size_bytes":1,"back_end_forced":null}"#;

@@ -6,7 +6,7 @@ use crate::call::{CallSink, NotTaken, OperatorCall};
 use minerva_api::v1;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard, oneshot};
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -19,7 +19,8 @@ pub(crate) struct Looks {
     calls: Arc<dyn CallSink>,
     /// Whoever has it asks. The others wait in the order in which they came.
     turn: Arc<Mutex<Option<Latest>>>,
-    /// Of viewers one waits for its turn. The others wait here, so that operators wait for one of them at most.
+    /// Of viewers one waits for its turn or has it, until the loop has answered. The others wait here, so that operators wait for one of them
+    /// at most.
     viewers: Arc<Mutex<()>>,
 }
 
@@ -39,7 +40,7 @@ impl Looks {
     pub(crate) async fn status(&self, access: Access) -> Result<Arc<v1::StatusResponse>, Status> {
         let age = if access == Access::Viewer { VIEWERS_AGE } else { Duration::ZERO };
         let called = Instant::now();
-        let _first = self.first_of_viewers(access).await;
+        let first = self.first_of_viewers(access).await;
         let mut turn = Arc::clone(&self.turn).lock_owned().await;
         // Asked for after this was called: by another, while this waited.
         if let Some(latest) = turn.as_ref().filter(|latest| latest.asked + age > called) {
@@ -48,9 +49,12 @@ impl Looks {
         let calls = Arc::clone(&self.calls);
         in_full(async move {
             let asked = Instant::now();
-            let status = Arc::new(ask(&*calls, OperatorCall::Status).await?);
-            *turn = Some(Latest { asked, status: Arc::clone(&status) });
-            Ok(status)
+            let answer = ask(&*calls, OperatorCall::Status).await.map(Arc::new);
+            if let Ok(status) = &answer {
+                *turn = Some(Latest { asked, status: Arc::clone(status) });
+            }
+            drop((first, turn));
+            answer
         })
         .await
     }
@@ -61,21 +65,21 @@ impl Looks {
         access: Access,
         call: impl FnOnce(oneshot::Sender<T>) -> OperatorCall + Send + 'static,
     ) -> Result<T, Status> {
-        let _first = self.first_of_viewers(access).await;
+        let first = self.first_of_viewers(access).await;
         let turn: OwnedMutexGuard<_> = Arc::clone(&self.turn).lock_owned().await;
         let calls = Arc::clone(&self.calls);
         in_full(async move {
             let answer = ask(&*calls, call).await;
-            drop(turn);
+            drop((first, turn));
             answer
         })
         .await
     }
 
     /// Waits until no other viewer is before this one; nobody else waits.
-    async fn first_of_viewers(&self, access: Access) -> Option<MutexGuard<'_, ()>> {
+    async fn first_of_viewers(&self, access: Access) -> Option<OwnedMutexGuard<()>> {
         match access {
-            Access::Viewer => Some(self.viewers.lock().await),
+            Access::Viewer => Some(Arc::clone(&self.viewers).lock_owned().await),
             _ => None,
         }
     }
@@ -114,7 +118,8 @@ mod tests {
     use minerva_api::v1;
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
-    use tokio::task::JoinSet;
+    use tokio::task::{JoinHandle, JoinSet};
+    use tonic::Status;
 
     /// A loop that has as many calls as it was sent, and answers when it is told to.
     #[derive(Debug, Default)]
@@ -228,6 +233,37 @@ mod tests {
             }
             assert!(operator.is_finished());
             assert_eq!(viewers.iter().filter(|viewer| viewer.is_finished()).count(), 1);
+        });
+    }
+
+    #[test]
+    fn an_operator_waits_for_no_viewer_behind_one_that_has_gone() {
+        run(async |calls, looks| {
+            let jobs = |access| {
+                let looks = looks.clone();
+                tokio::spawn(async move { looks.ask(access, OperatorCall::Jobs).await.map(drop) })
+            };
+            let status = |access| {
+                let looks = looks.clone();
+                tokio::spawn(async move { looks.status(access).await.map(drop) })
+            };
+            let asked: [&dyn Fn(Access) -> JoinHandle<Result<(), Status>>; 2] = [&jobs, &status];
+            for ask in asked {
+                let gone = ask(Access::Viewer);
+                settle().await;
+                gone.abort();
+                settle().await;
+                let viewer = jobs(Access::Viewer);
+                settle().await;
+                let operator = jobs(Access::Operator);
+                settle().await;
+                // That of the viewer that has gone, then the operator's, then the other viewer's.
+                for (operators, viewers) in [(false, false), (true, false), (true, true)] {
+                    assert_eq!(calls.answer(1), 1);
+                    settle().await;
+                    assert_eq!((operator.is_finished(), viewer.is_finished()), (operators, viewers));
+                }
+            }
         });
     }
 

@@ -15,7 +15,7 @@ mod service;
 
 pub use claim::{DiskInfo, RUNTIME_DIRECTORY};
 pub use control::{DiskStatus, destroy, list, status};
-pub use file_system::FileSystem;
+pub use file_system::{FileSystem, FileSystemKind};
 pub use queue::{BlockQueue, QueueBefore};
 pub use service::DiskStatistics;
 

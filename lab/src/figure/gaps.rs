@@ -3,8 +3,8 @@
 mod contents;
 mod plan;
 mod tool;
+mod window;
 
-use super::idle::{Window, end};
 use super::race::wait_until;
 use super::undo::arm_counters;
 use crate::clock::boottime;
@@ -15,34 +15,18 @@ use crate::scene::{Contents, Directory};
 use crate::workload::{
     Access, Appearance, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
 };
-use contents::{BACKUP_MIB, SCRUBBED_MIB, make_tree, write_file};
 use minerva_model::{CgroupVersion, Nanos};
-use plan::{BURST_MS, PAUSE_MS, SETTLE};
+use plan::{BURST_MS, GIVEN_S, PAUSE_MS, SETTLE};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use tool::Tool;
 
 pub use plan::{GapsPlan, GapsReader, GapsWork};
+pub use window::Bursts;
 
 const SLICE_MS: u64 = 1000;
 const BLOCK_BYTES: u32 = 8 << 10;
-
-/// What a window brought.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Bursts {
-    /// The reader, burst by burst.
-    pub bursts: Vec<Window>,
-    /// Requests a second in all bursts.
-    pub requests_per_s: f64,
-    /// The part of the pauses in which background work ran, of a reader without any that of the whole window; 0 without work. Of work that
-    /// ends within the window only pauses before the one that it ended in count, and there may be none.
-    pub used: Option<f64>,
-    /// The part of the bursts in which it ran beside the reader, of one that pauses.
-    pub beside: f64,
-    /// The work was over before the window was.
-    pub is_over: bool,
-}
 
 /// A kind of background work beside the reader.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -109,20 +93,12 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// All pairs of a kind, on a file system of its own.
+    /// All pairs of a kind.
     fn play_kind(&self, work: GapsWork, told: &mut impl FnMut(&GapsResult)) -> Result<()> {
-        let files = match work {
-            GapsWork::Scrub => FileSystem::create_btrfs(self.disk)?,
-            GapsWork::Backup | GapsWork::Delete => FileSystem::create(self.disk)?,
-        };
-        match work {
-            GapsWork::Backup => write_file(&files.path().join("backup"), BACKUP_MIB)?,
-            GapsWork::Scrub => write_file(&files.path().join("file"), SCRUBBED_MIB)?,
-            GapsWork::Delete => {}
-        }
         let mut random = fastrand::Rng::with_seed(self.plan.seed);
+        let mut files = None;
         for reader in &self.plan.readers {
-            self.play((work, *reader), &mut random, || prepare(work, files.path()), told)?;
+            self.play((work, *reader), &mut random, &mut files, told)?;
         }
         Ok(())
     }
@@ -132,7 +108,7 @@ impl Stage<'_> {
         &self,
         (work, reader): (GapsWork, GapsReader),
         random: &mut fastrand::Rng,
-        prepare: impl Fn() -> Result<Vec<String>>,
+        files: &mut Option<FileSystem>,
         told: &mut impl FnMut(&GapsResult),
     ) -> Result<()> {
         let has_pauses = reader == GapsReader::Pauses;
@@ -145,20 +121,11 @@ impl Stage<'_> {
             let first = usize::from(random.bool());
             let mut pair = [None, None];
             for arm in [first, 1 - first] {
-                let arguments = if arm == 0 { Some(prepare()?) } else { None };
-                self.wait(SETTLE)?;
-                if let Some(arguments) = &arguments {
-                    self.tool.add(arguments)?;
-                }
-                let bursts = self.window(&spans, arguments.is_some());
-                if arguments.is_some() {
-                    self.tool.run(&["background", "remove", "work"])?;
-                    // Its worker lets go of the file system before another is made.
-                    self.wait(SETTLE)?;
-                }
-                pair[arm] = Some(bursts?);
+                pair[arm] = Some(if arm == 0 { self.with_work(work, &spans, files)? } else { self.without(&spans)? });
             }
-            if let [Some(with), Some(without)] = pair {
+            if let [Some((mut with, counted)), Some((mut without, _))] = pair {
+                with.leave(counted, &spans);
+                without.leave(counted, &spans);
                 result.pairs.push([with, without]);
                 told(&result);
             }
@@ -166,48 +133,37 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn window(&self, spans: &[(u64, u64)], has_work: bool) -> Result<Bursts> {
-        let mut bursts = Vec::new();
-        let (mut busy_ms, mut requests) = (0, 0.0);
-        // For how long the work ran until the begin of each burst and each pause, and whether it was over then.
-        let mut ran = Vec::new();
-        let told = || if has_work { self.tool.status() } else { Ok((0.0, false)) };
-        for (number, (burst_ms, pause_ms)) in (1..).zip(spans) {
-            let mut worker = self.worker(number)?;
-            worker.start()?;
-            ran.push(self.told_within(*burst_ms, told)?);
-            let window = end(worker)?;
-            requests += window.mb_per_s * 1e6 * (*burst_ms as f64 / 1e3) / f64::from(BLOCK_BYTES);
-            bursts.push(window);
-            busy_ms += burst_ms;
-            ran.push(self.told_within(*pause_ms, told)?);
-        }
-        // What ran in the last slice is told after it.
-        if has_work {
-            let mut worker = self.worker(0)?;
-            worker.start()?;
-            self.wait(SETTLE)?;
-            end(worker)?;
-        }
-        ran.push(told()?);
-        let busy_s = busy_ms as f64 / 1e3;
-        let has_pauses = spans.iter().any(|(_, pause_ms)| *pause_ms > 0);
-        let (used, beside) = match (has_pauses, ran.first(), ran.last()) {
-            (true, ..) => parts(&ran, spans),
-            (false, Some(first), Some(last)) => (Some((last.0 - first.0) / busy_s.max(1e-3)), 0.0),
-            (false, ..) => (None, 0.0),
-        };
-        let is_over = ran.last().is_some_and(|last| last.1);
-        Ok(Bursts { bursts, requests_per_s: requests / busy_s, used, beside, is_over })
+    fn without(&self, spans: &[(u64, u64)]) -> Result<(Bursts, usize)> {
+        self.wait(SETTLE)?;
+        self.window(spans, false)
     }
 
-    /// Waits, and asks `told` a slice after the begin: it tells then what ran until the begin.
-    fn told_within(&self, span_ms: u64, told: impl Fn() -> Result<(f64, bool)>) -> Result<(f64, bool)> {
-        let end = boottime() + Nanos::from_millis(span_ms);
-        self.wait(Nanos::from_millis(SLICE_MS.min(span_ms)))?;
-        let answer = told()?;
-        wait_until(end, self.interrupted)?;
-        Ok(answer)
+    /// A window with work, which goes on until it is done.
+    fn with_work(
+        &self,
+        work: GapsWork,
+        spans: &[(u64, u64)],
+        files: &mut Option<FileSystem>,
+    ) -> Result<(Bursts, usize)> {
+        if contents::is_used_up(work) {
+            // Not mounted any more before another is made in its place.
+            drop(files.take());
+        }
+        let files = match files {
+            Some(files) => files,
+            None => files.insert(contents::make(work, self.disk)?),
+        };
+        self.wait(SETTLE)?;
+        let added = boottime();
+        self.tool.add(GIVEN_S, &contents::arguments(work, self.disk, files.path()))?;
+        let measured = self.window(spans, true).and_then(|(window, counted)| {
+            let done_s = Some((self.until_done(spans, added)?, GIVEN_S));
+            Ok((Bursts { done_s, ..window }, counted))
+        });
+        self.tool.run(&["background", "remove", "work"])?;
+        // Its worker lets go of the file system before another is made.
+        self.wait(SETTLE)?;
+        measured
     }
 
     fn worker(&self, seed: u64) -> Result<Worker> {
@@ -234,70 +190,5 @@ impl Stage<'_> {
 
     fn wait(&self, span: Nanos) -> Result<Nanos> {
         wait_until(boottime() + span, self.interrupted)
-    }
-}
-
-/// The parts of the pauses and of the bursts in which work ran. `ran` is for how many seconds it had run at the begin of each burst and of each
-/// pause in turn, and at the end, and whether it was over; `spans` how many milliseconds each burst and the pause after it were. What a pause
-/// cannot hold is told late of a burst, and counts as nobody's; so does the pause in which the work ended, as it is not known when.
-fn parts(ran: &[(f64, bool)], spans: &[(u64, u64)]) -> (Option<f64>, f64) {
-    let (mut used_s, mut pauses_s, mut beside_s, mut bursts_s) = (0.0, 0.0, 0.0, 0.0);
-    for (told, (burst_ms, pause_ms)) in ran.windows(3).step_by(2).zip(spans) {
-        let [at_burst, at_pause, at_end] = [told[0], told[1], told[2]];
-        let (burst_s, pause_s) = (*burst_ms as f64 / 1e3, *pause_ms as f64 / 1e3);
-        beside_s += (at_pause.0 - at_burst.0).clamp(0.0, burst_s);
-        bursts_s += burst_s;
-        if !at_end.1 {
-            used_s += (at_end.0 - at_pause.0).clamp(0.0, pause_s);
-            pauses_s += pause_s;
-        }
-    }
-    ((pauses_s > 0.0).then(|| used_s / pauses_s), beside_s / bursts_s.max(1e-3))
-}
-
-/// Makes what the work works on, where that is made anew for each window, and says how the work is added.
-fn prepare(work: GapsWork, files: &Path) -> Result<Vec<String>> {
-    let add = |kind: &str, path: &Path| ["--kind", kind, "--path", &path.to_string_lossy()].map(str::to_owned).to_vec();
-    Ok(match work {
-        GapsWork::Backup => {
-            let backup = files.join("backup");
-            let read = format!("if={} of=/dev/null bs=256k iflag=direct status=none", backup.display());
-            let endless = format!("while :; do dd {read}; done");
-            let command = ["--", "sh", "-c", &endless].map(str::to_owned).to_vec();
-            [add("command", files), command].concat()
-        }
-        GapsWork::Delete => {
-            let tree = files.join("tree");
-            make_tree(&tree)?;
-            add("delete", &tree)
-        }
-        GapsWork::Scrub => add("btrfs-scrub", files),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parts;
-
-    #[test]
-    fn what_ran_in_bursts_is_no_use_of_pauses() {
-        let spans = [(4_000, 2_000), (3_000, 6_000)];
-        let of = |ran: [f64; 5]| parts(&ran.map(|ran_s| (ran_s, false)), &spans);
-        // Half of the first pause, five sixths of the second.
-        assert_eq!(of([0.0, 0.0, 1.0, 1.0, 6.0]), (Some(0.75), 0.0));
-        // In bursts only.
-        assert_eq!(of([0.0, 4.0, 4.0, 7.0, 7.0]), (Some(0.0), 1.0));
-        // More than a pause holds was told late.
-        assert_eq!(of([0.0, 0.0, 3.0, 3.0, 9.0]), (Some(1.0), 0.0));
-    }
-
-    #[test]
-    fn the_pause_in_which_work_ended_says_nothing() {
-        let spans = [(4_000, 2_000), (3_000, 6_000)];
-        // Over within the second pause, told in the burst after it; then within the first.
-        let told = [(0.0, false), (0.0, false), (1.5, false), (1.5, false), (2.0, true)];
-        assert_eq!(parts(&told, &spans), (Some(0.75), 0.0));
-        let told = [(0.0, false), (0.0, false), (1.5, true), (1.5, true), (1.5, true)];
-        assert_eq!(parts(&told, &spans), (None, 0.0));
     }
 }

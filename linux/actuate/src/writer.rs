@@ -51,23 +51,25 @@ impl Writer {
         self.records.syncs()
     }
 
-    /// Reads a knob as it stands. Refused while somebody puts everything back: what stands there then would pass for another's doing. Whether
+    /// Reads a knob as it stands. Busy while somebody puts everything back: what stands there then would pass for another's doing. Whether
     /// somebody did so before is known afterwards, see [`Writer::take_restored`].
     pub fn inspect(&mut self, request: &KnobInspection) -> Outcome {
         match self.read(request) {
-            Ok(text) => Outcome::Text(text),
+            Ok(Some(text)) => Outcome::Text(text),
+            Ok(None) => Outcome::Busy,
             Err(failure) => failure.into(),
         }
     }
 
-    fn read(&mut self, request: &KnobInspection) -> Result<String, KnobFailure> {
+    /// Nothing while somebody puts everything back, or looks whether that is due.
+    fn read(&mut self, request: &KnobInspection) -> Result<Option<String>, KnobFailure> {
         let place = self.roots.place(&request.target, request.file, request.device)?;
         let not_read = |why: &str| KnobFailure::guard(format!("{} was not read: {why}", place.shown(request.file)));
         // Not waited for: a restore that is stuck would hold up every look.
         let held = self.undo_lock.try_hold().map_err(|error| not_read(&format!("failed to {}", error.in_full())))?;
-        let Some(_held) = held else { return Err(not_read("everything is being put back at this moment")) };
+        let Some(_held) = held else { return Ok(None) };
         self.records.take_note_of_restores().map_err(|error| not_read(&format!("failed to {}", error.in_full())))?;
-        place.read(request.file)
+        place.read(request.file).map(Some)
     }
 
     /// Journals the knob if it is not journalled yet, writes it, and reads it back. When what was written is the undo text

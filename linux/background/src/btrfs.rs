@@ -23,6 +23,11 @@ const CHUNK_TREE: u64 = 3;
 const CHUNKS: u64 = 256;
 const CHUNK_ITEM: u8 = 228;
 
+/// The tree of devices, what a chunk's part on one is in it, and where in that (`struct btrfs_dev_extent`) its length is.
+const DEVICE_TREE: u64 = 4;
+const DEVICE_EXTENT: u8 = 204;
+const DEVICE_EXTENT_LENGTH: usize = 24;
+
 /// `struct btrfs_ioctl_search_args`: a key of 104 bytes, and room for what is found.
 type SearchArgs = [u8; 4096];
 const SEARCH_KEY_BYTES: usize = 104;
@@ -144,6 +149,14 @@ pub(crate) fn chunks(directory: &OwnedFd) -> Result<Vec<Range<u64>>, Errno> {
     let found = items(directory, CHUNK_TREE, key(0), key(u64::MAX))?;
     let chunk = |(key, data): (Key, Vec<u8>)| key.offset..key.offset.saturating_add(word_at(&data, 0));
     Ok(found.into_iter().map(chunk).collect())
+}
+
+/// Where on a device chunks have their parts, in order.
+pub(crate) fn device_extents(directory: &OwnedFd, device: u64) -> Result<Vec<Range<u64>>, Errno> {
+    let key = |offset| Key { object: device, kind: DEVICE_EXTENT, offset };
+    let found = items(directory, DEVICE_TREE, key(0), key(u64::MAX))?;
+    let length = |data: &[u8]| word_at(data, DEVICE_EXTENT_LENGTH);
+    Ok(found.into_iter().map(|(key, data)| key.offset..key.offset.saturating_add(length(&data))).collect())
 }
 
 /// Items of a tree from one key to another, both included, in order.

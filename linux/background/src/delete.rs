@@ -5,7 +5,7 @@
 //! link or a mount point meanwhile is never entered: a link is removed as a link, a mount point is left with a reason, and
 //! nothing outside the tree is touched whatever others do to it.
 
-use crate::commits::commit;
+use crate::commits::Commits;
 use crate::facts::{Facts, Seen};
 use crate::target::{DeleteError, Target, open_directory, parent};
 use rustix::fs::{AtFlags, Dir, FileType, statat, unlinkat};
@@ -148,9 +148,9 @@ impl Deletion {
     }
 
     /// Has what was removed so far written, so that nothing of it is left for later.
-    pub(crate) fn commit(&self) {
+    pub(crate) fn commit(&self, commits: &mut Commits) {
         if let Some(frame) = self.open.last() {
-            commit(frame.directory.as_fd());
+            commits.commit(frame.directory.as_fd());
         }
     }
 

@@ -62,11 +62,12 @@ pub(crate) fn remove(
     // Of a few large files nothing is told until the last is gone.
     worker.ties(tied(Removed::default()));
     worker.progress(before as f64, Some(total), before);
+    let mut removed = deletion.removed();
     while deletion.step() {
-        if commits.is_due(Instant::now()) || deletion.is_over() {
-            deletion.commit();
+        let before_step = std::mem::replace(&mut removed, deletion.removed());
+        if commits.is_due(Instant::now(), removed != before_step) || deletion.is_over() {
+            deletion.commit(&mut commits);
         }
-        let removed = deletion.removed();
         let entries = removed.files + removed.directories;
         if entries >= told + ENTRIES_A_WORD {
             told = entries;

@@ -7,6 +7,7 @@
 //! | `progress` | runtime | how far it is; replaced whole |
 //! | `stopped` | runtime | its call into the kernel was cancelled to stop it |
 //! | `speeds` | runtime | what an array's knobs held |
+//! | `scrub-speeds` | runtime | what the knobs that limit a scrub held, and what was written to them |
 //! | `checking` | runtime | the check that an array is in was begun by a worker |
 //! | `processors` | runtime | to which processors the group was confined before |
 //! | `begun` | state | a command was begun |

@@ -148,9 +148,13 @@ impl Executor {
             for told in self.told.values_mut().filter(|run| run.told.device == device) {
                 told.turn(now, is_gap && Some(told.told.id) == front);
             }
-            for run in self.runs.values_mut().filter(|run| run.device == device) {
-                let (worker, hierarchy) = (&self.settings.worker, self.hierarchy.as_ref().ok());
-                run.turn(now, is_gap && Some(run.spec.id) == front, (worker, hierarchy), &self.settings.sys);
+            // Who is stopped comes first: what limits its scrub is put back before another of the same file system looks what is to be.
+            for is_front in [false, true] {
+                let is_next = |run: &&mut Run| run.device == device && (Some(run.spec.id) == front) == is_front;
+                for run in self.runs.values_mut().filter(is_next) {
+                    let (worker, hierarchy) = (&self.settings.worker, self.hierarchy.as_ref().ok());
+                    run.turn(now, is_gap && is_front, (worker, hierarchy), &self.settings.sys);
+                }
             }
             if front.is_some() {
                 let look = if is_gap { LOOK_RUNNING } else { LOOK_WAITING };
@@ -172,7 +176,7 @@ impl Executor {
             let (position, found) = run.position();
             QueueStatus {
                 report: BackgroundReport { processors: run.processors(hierarchy, seen), ..run.report(&automounts) },
-                message: run.message.clone(),
+                message: run.said(),
                 position,
                 found,
                 is_absent: run.is_absent,
@@ -259,12 +263,14 @@ mod tests {
     use super::Executor;
     use crate::directories::{Ended, Progress, replace};
     use crate::run::{Before, WorkerProgram};
+    use crate::scrub_speed;
     use crate::settings::Settings;
     use crate::spec::Kind;
     use crate::worker::{Assignment, Worker};
-    use minerva_model::{BackgroundId, CgroupVersion, DeviceId, Nanos};
+    use minerva_model::{BackgroundId, BackgroundOrder, BackgroundPace, CgroupVersion, DeviceId, Nanos};
     use std::fs;
     use std::path::Path;
+    use std::time::{Duration, Instant};
 
     pub(super) fn executor(root: &Path, parent: &str) -> Executor {
         let worker =
@@ -309,6 +315,42 @@ mod tests {
         // In each nobody else makes a request for seconds.
         let mut has_gap = |device| (0..1000).any(|look| executor.is_gap(Nanos::from_millis(10 * look), device, id));
         assert_eq!([before, now].map(&mut has_gap), [false, true]);
+    }
+
+    #[test]
+    fn of_two_scrubs_of_a_file_system_the_limit_of_one_is_not_taken_for_the_operators_by_the_other() {
+        let root = tempfile::tempdir().unwrap();
+        let mut executor = executor(root.path(), "minerva");
+        let device = DeviceId { major: 8, minor: 0 };
+        let mut spec = Worker::of(root.path(), Kind::BtrfsScrub, root.path()).spec().clone();
+        let devices = scrub_speed::devices(spec.identity.lasting.unwrap().file_system, &root.path().join("sys"));
+        let knob = devices.join("1/scrub_speed_max");
+        fs::create_dir_all(devices.join("1")).unwrap();
+        fs::write(&knob, "0\n").unwrap();
+        let lives = [1, 2].map(|id| {
+            spec.id = BackgroundId(id);
+            let place = executor.settings.place(spec.id, &executor.hierarchy);
+            place.make().unwrap();
+            fs::create_dir_all(&place.groups.freezer).unwrap();
+            let lives = place.lock().unwrap().unwrap();
+            executor.add(Nanos::ZERO, spec.clone(), device, Before::default());
+            lives
+        });
+        for (second, front) in [(1, 2), (2, 1), (3, 2), (4, 0)] {
+            for id in [1, 2] {
+                let pace = if id == front { BackgroundPace::Share(500) } else { BackgroundPace::Hold };
+                executor.order(&BackgroundOrder { id: BackgroundId(id), pace, reason: String::new(), processors: 0 });
+            }
+            let (begun, limit) = (Instant::now(), if front > 0 { (32 << 20).to_string() } else { "0".to_owned() });
+            executor.step(Nanos::from_secs(second));
+            // Who was stopped just now may take a moment.
+            while fs::read_to_string(&knob).unwrap() != limit && begun.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(1));
+                executor.step(Nanos::from_secs(second));
+            }
+            assert_eq!(fs::read_to_string(&knob).unwrap(), limit, "{second}");
+        }
+        drop(lives);
     }
 
     #[test]

@@ -19,6 +19,7 @@
 //! | `disks_below`, `turns` | the disks that a disk lies on, and whose turn it is of those that share one |
 //! | `delete`, `delete_all`, `target`, `commits` | a file or a directory with all in it, entry by entry, never through a link or into a mount |
 //! | `scrub`, `balance`, `defragment`, `snapshot` | btrfs: reading all, moving chunks together, writing files anew, deleting a snapshot |
+//! | `scrub_speed` | how fast the kernel scrubs at most |
 //! | `btrfs`, `files`, `extents` | what they ask of it: trees and subvolumes, the files of a tree, where bytes lie |
 //! | `trim`, `md` | discards, md arrays |
 //! | `stop_all` | stopping all work at the end of a daemon |
@@ -60,6 +61,7 @@ mod processors;
 mod run;
 mod sample;
 mod scrub;
+mod scrub_speed;
 mod settings;
 mod snapshot;
 mod spec;

@@ -93,15 +93,17 @@ impl Array {
     }
 
     /// Ends a check, of which [`crate::directories::QueueDirectories::has_check`] says that it is ours. Waits until the kernel has ended it.
-    /// The next one that somebody else begins is from the start.
+    /// The next one that somebody else begins is from the start, unless something begins at once, such as a recovery: then the kernel keeps
+    /// where this one was.
     pub(crate) fn end(&self) -> Result<(), WorkError> {
         if self.action()? != "check" {
             return Ok(());
         }
         self.write("sync_action", "idle")?;
-        // As the kernel leaves it at an end. Nothing depends on it: the next check of ours sets it anew.
+        // As the kernel leaves it at an end. Nothing depends on either: the next check of ours sets them anew.
         let _ = self.write("sync_max", "max");
-        self.write("sync_min", "0")
+        let _ = self.write("sync_min", "0");
+        Ok(())
     }
 
     /// What an array is known by: what is written on its disks, or its number if nothing is.

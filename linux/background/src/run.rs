@@ -1,6 +1,8 @@
 //! One queue's worker, as its daemon sees it: started or taken over, let run and stopped.
 
+mod array;
 mod confined;
+mod limited;
 mod reporting;
 mod starting;
 mod stopping;
@@ -22,6 +24,8 @@ use std::thread::JoinHandle;
 pub use reporting::Before;
 pub use starting::WorkerProgram;
 
+use array::Ending;
+use limited::{Limit, Limiting};
 use reporting::Reported;
 use starting::Attempts;
 
@@ -62,6 +66,12 @@ pub(crate) struct Run {
     could_not_cancel: bool,
     /// What the kernel does for it was ended too.
     is_ended: bool,
+    /// Attempts to do that.
+    ending: Ending,
+    /// Its array could not be slowed, or by half only.
+    could_not_slow: bool,
+    /// Of a scrub.
+    limiting: Limiting,
     /// It had stopped before it was removed, outside of any call into the kernel.
     had_stopped: bool,
     /// So many processors its processes may use; 0: all.
@@ -112,6 +122,9 @@ impl Run {
             cancelling: None,
             could_not_cancel: false,
             is_ended: false,
+            ending: Ending::default(),
+            could_not_slow: false,
+            limiting: Limiting::default(),
             had_stopped: false,
             processors_wanted: 0,
             processors_said: String::new(),
@@ -141,8 +154,14 @@ impl Run {
         let was_alive = std::mem::replace(&mut self.is_alive, is_alive);
         // What has ended runs no more.
         self.is_running &= self.is_alive;
-        self.is_ended &= !self.is_alive;
+        if self.is_alive {
+            (self.is_ended, self.ending) = (false, Ending::default());
+        }
         self.note_cancel_outcome();
+        if !self.is_alive {
+            // It is tried again at the next look.
+            let _ = self.lift_limit();
+        }
         self.is_in_doubt = self.is_alive && !self.is_as_told();
         if let Some(ended) = self.place.ended().filter(|_| !self.is_alive) {
             self.state = match (ended.is_absent, ended.is_done) {
@@ -183,11 +202,9 @@ impl Run {
     ) {
         let passed = now.since(self.counted_at).min(LOOK_MAX);
         self.counted_at = now;
-        if self.is_running && (self.spec.hold() == BackgroundHold::Stop || is_gap) {
-            self.ran += passed;
-            self.ran_in_all += passed;
-        }
-        let may = self.may_run(passed, is_gap) && !self.is_cancelling();
+        self.count(passed, is_gap);
+        let limit = self.limit_beside(is_gap, sys);
+        let may = self.may_run(passed, is_gap, limit) && !self.is_cancelling();
         // What the kernel has begun by itself goes on meanwhile, so that it is slowed at once, not after the first gap.
         let is_begun = self.spec.kind == Kind::MdResync;
         if (may || is_begun) && !self.is_alive && self.wants() && self.may_begin(now) {
@@ -197,8 +214,9 @@ impl Run {
         if !self.is_alive && self.spec.kind.is_of_array() {
             self.hold_array(sys);
         }
-        if self.is_alive && (may != self.is_running || self.is_in_doubt) {
-            match if may { self.let_run(sys) } else { self.stop_with(sys) } {
+        let is_new = may != self.is_running || (may && limit != self.limiting.limit());
+        if self.is_alive && (is_new || self.is_in_doubt) {
+            match if may { self.let_run(limit, sys) } else { self.stop_with(sys) } {
                 Ok(()) => (self.is_running, self.is_in_doubt) = (may, false),
                 // It is tried again.
                 Err(error) => self.message = error.in_full(),
@@ -210,10 +228,11 @@ impl Run {
         self.attempts.may_begin(now) && self.deaths.may_begin(now)
     }
 
-    fn may_run(&mut self, passed: Nanos, is_gap: bool) -> bool {
-        if !self.wants() {
+    /// With a limit it may all the time, and needs nothing of what it still has of its share.
+    fn may_run(&mut self, passed: Nanos, is_gap: bool, limit: Option<Limit>) -> bool {
+        if !self.wants() || limit.is_some() {
             self.duty.rest();
-            return false;
+            return limit.is_some();
         }
         self.spec.hold() == BackgroundHold::Cap || self.duty.may_run(passed, is_gap, self.is_running)
     }

@@ -1,23 +1,33 @@
 //! Scrubs of btrfs (`BTRFS_IOC_SCRUB` of linux/btrfs.h), device by device.
 //!
-//! A scrub runs inside one call until it is done, so it cannot be stopped as a program can: it is cancelled, and begun again where it
-//! was. The one that stops it freezes the worker first, which takes effect when the call returns.
+//! A scrub runs inside one call until it is done, so it cannot be stopped as a program can: it is cancelled, and begun again. The one that
+//! stops it freezes the worker first, which takes effect when the call returns.
+//!
+//! The kernel scrubs whole device extents, that is chunks' parts on a device, of usually 1 GiB: all that overlap what it is asked for
+//! (`scrub_enumerate_chunks` of fs/btrfs/scrub.c). One in the middle of which a call ended it begins again at its beginning, whatever byte
+//! it is asked to begin at. So only extents that it was through count as finished ([`Finished`]), and there the next call, or the next
+//! worker, goes on. Only what is told to be done includes what was read of the extent under way, and is less again after a call that was
+//! cancelled. One call is for the rest of a device, as each writes two lines into the kernel's log.
 
-use crate::btrfs::{fs_info, open_btrfs, used_on_disks};
+mod finished;
+
+use crate::btrfs::{device_extents, fs_info, open_btrfs, used_on_disks};
 use crate::error::WorkError;
 use crate::spec::{Found, Spec};
 use crate::worker::Worker;
+use finished::Finished;
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Opcode, Updater, ioctl, opcode};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How often it is asked how far it is.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(300);
+/// A position is a device's number, and below that the byte in it.
 const POSITION_DEVICE_SHIFT: u32 = 56;
+const POSITION_BYTE: u64 = (1 << POSITION_DEVICE_SHIFT) - 1;
 
 /// `struct btrfs_ioctl_scrub_args`: device, start, end, flags, 15 counts, and room.
 type ScrubArgs = [u64; 128];
@@ -55,26 +65,26 @@ pub(crate) fn cancel(spec: &Spec) -> Result<(), WorkError> {
     }
 }
 
-/// Scrubs all devices, from the position on: a device and the byte in it. What workers before this one found up to there counts.
+/// Scrubs all devices, from the position on. What workers before this one found up to there counts.
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let path = worker.spec().path.clone();
-    let directory = Arc::new(worker.spec().open()?);
+    let directory = worker.spec().open()?;
     let total = used_on_disks(&directory).map_err(WorkError::io("ask how much is used of the btrfs at", &path))?;
     let info = fs_info(&directory).map_err(WorkError::io("ask about the btrfs at", &path))?;
-    let position = worker.spec().position;
-    let (first, first_byte) = (position >> POSITION_DEVICE_SHIFT, position & ((1 << POSITION_DEVICE_SHIFT) - 1));
-    let mut found = worker.spec().found;
-    for device in first.max(1)..=info[0] {
+    let (mut position, mut found) = (worker.spec().position, worker.spec().found);
+    for device in (position >> POSITION_DEVICE_SHIFT).max(1)..=info[0] {
         if !has_device(&directory, device) {
             continue;
         }
-        let mut start = if device == first { first_byte } else { 0 };
+        position = position.max(device << POSITION_DEVICE_SHIFT);
         loop {
-            let (ended, counts) = scrub_device(worker, &directory, (device, start), (found, total));
-            found = found.with(&counts);
-            start = start.max(counts[LAST_PHYSICAL]);
-            let at = (device << POSITION_DEVICE_SHIFT) | start;
-            worker.progress_with(found.bytes as f64, Some(total as f64), at, found);
+            // Others may have made and removed some since the last call.
+            let extents = device_extents(&directory, device).map_err(WorkError::io("read the chunks of", &path))?;
+            let mut finished = Finished::new(extents, position & POSITION_BYTE, found);
+            let ended = scrub_device(worker, &directory, device, &mut finished, total);
+            position = if ended.is_ok() { (device + 1) << POSITION_DEVICE_SHIFT } else { finished.position(device) };
+            found = finished.found;
+            worker.progress_with(found.bytes as f64, Some(total as f64), position, found);
             match ended {
                 Ok(()) => break,
                 Err(errno) if goes_on(errno, || worker.was_stopped()) => {}
@@ -120,37 +130,56 @@ impl Found {
     }
 }
 
-/// One call, while another thread says how far it is.
+impl Finished {
+    fn position(&self, device: u64) -> u64 {
+        (device << POSITION_DEVICE_SHIFT) | self.at
+    }
+}
+
+/// One call for the rest of a device, while another thread says how far it is.
 fn scrub_device(
-    worker: &mut Worker,
-    directory: &Arc<OwnedFd>,
-    (device, start): (u64, u64),
-    (before, total): (Found, u64),
-) -> (Result<(), Errno>, ScrubArgs) {
+    worker: &Worker,
+    directory: &OwnedFd,
+    device: u64,
+    finished: &mut Finished,
+    total: u64,
+) -> Result<(), Errno> {
+    let before = finished.found;
     let mut args: ScrubArgs = [0; 128];
-    (args[DEVICE], args[START], args[END]) = (device, start, u64::MAX);
-    let over = Arc::new(AtomicBool::new(false));
-    std::thread::scope(|scope| {
+    (args[DEVICE], args[START], args[END]) = (device, finished.at, u64::MAX);
+    let over = AtomicBool::new(false);
+    let ended = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
+            loop {
                 std::thread::sleep(PROGRESS_PERIOD);
+                // Whatever scrub there is then is somebody else's.
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
                 let mut now: ScrubArgs = [0; 128];
                 now[DEVICE] = device;
                 // SAFETY: `BTRFS_IOC_SCRUB_PROGRESS` reads and writes one `struct btrfs_ioctl_scrub_args`, which is 1,024 bytes.
-                if unsafe { ioctl(&**directory, Updater::<SCRUB_PROGRESS, ScrubArgs>::new(&mut now)) }.is_ok() {
-                    let found = before.with(&now);
-                    let at = (device << POSITION_DEVICE_SHIFT) | start.max(now[LAST_PHYSICAL]);
-                    worker.progress_with(found.bytes as f64, Some(total as f64), at, found);
+                if unsafe { ioctl(directory, Updater::<SCRUB_PROGRESS, ScrubArgs>::new(&mut now)) }.is_ok() {
+                    let all = before.with(&now);
+                    finished.look(now[LAST_PHYSICAL], all);
+                    let position = finished.position(device);
+                    worker.progress_with(all.bytes as f64, Some(total as f64), position, finished.found);
                 }
             }
         });
         // SAFETY: `BTRFS_IOC_SCRUB` reads and writes one `struct btrfs_ioctl_scrub_args`, which is 1,024 bytes.
-        let ended = unsafe { ioctl(&**directory, Updater::<SCRUB, ScrubArgs>::new(&mut args)) };
+        let ended = unsafe { ioctl(directory, Updater::<SCRUB, ScrubArgs>::new(&mut args)) };
         over.store(true, Ordering::Relaxed);
         // A watcher that panicked has nothing more to say.
         let _ = watcher.join();
-        (ended, args)
-    })
+        ended
+    });
+    let all = before.with(&args);
+    match ended {
+        Ok(()) => finished.found = all,
+        Err(_) => finished.ended(args[LAST_PHYSICAL], all),
+    }
+    ended
 }
 
 fn has_device(directory: &OwnedFd, device: u64) -> bool {
@@ -162,14 +191,19 @@ fn has_device(directory: &OwnedFd, device: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::goes_on;
-    use crate::btrfs::used_on_disks;
-    use crate::loop_disk::LoopDisk;
-    use crate::spec::Kind;
+    use super::{DEVICE, END, POSITION_BYTE, POSITION_DEVICE_SHIFT, SCRUB, ScrubArgs, goes_on};
+    use crate::btrfs::{device_extents, used_on_disks};
+    use crate::directories::Progress;
+    use crate::loop_disk::{LoopDisk, run};
+    use crate::spec::{Found, Kind};
     use crate::worker::Worker;
     use rustix::io::Errno;
+    use rustix::ioctl::{Updater, ioctl};
     use std::cell::Cell;
     use std::fs::{self, File};
+    use std::os::fd::OwnedFd;
+    use std::path::PathBuf;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_stop_and_a_freeze_are_gone_on_from_and_what_others_cancel_is_not() {
@@ -190,7 +224,7 @@ mod tests {
     fn what_is_to_be_read_of_a_mirror_is_known_before() {
         let Some(disk) = LoopDisk::mirrored() else { return };
         fs::write(disk.mounted.join("file"), vec![1; 100 << 20]).unwrap();
-        crate::loop_disk::run("sync", &["-f"], &disk.mounted);
+        run("sync", &["-f"], &disk.mounted);
         let total = used_on_disks(&File::open(&disk.mounted).unwrap().into()).unwrap();
         let mut worker = Worker::of(disk.root(), Kind::BtrfsScrub, &disk.mounted);
         super::run(&mut worker).unwrap();
@@ -200,6 +234,76 @@ mod tests {
             "{progress:?}"
         );
         assert!((progress.done / total as f64 - 1.0).abs() < 0.02, "{} of {total}", progress.done);
+        assert_eq!(worker.message(), "0 errors, 0 of them could not be corrected");
+    }
+    /// What a scrub reads of the first device up to a byte of it.
+    fn bytes_up_to(directory: &OwnedFd, byte: u64) -> u64 {
+        let mut args: ScrubArgs = [0; 128];
+        (args[DEVICE], args[END]) = (1, byte);
+        // SAFETY: `BTRFS_IOC_SCRUB` reads and writes one `struct btrfs_ioctl_scrub_args`, which is 1,024 bytes.
+        unsafe { ioctl(directory, Updater::<SCRUB, ScrubArgs>::new(&mut args)) }.unwrap();
+        Found::default().with(&args).bytes
+    }
+
+    /// Lets a worker scrub until it is in the middle of an extent that is not the first one, and cancels it; what it said before that and
+    /// after it.
+    fn cancelled_within_an_extent(worker: &mut Worker) -> (Progress, Progress) {
+        let (spec, place) = (worker.spec().clone(), worker.assignment().place.clone());
+        let begun = Instant::now();
+        let is_within = |progress: &Progress| {
+            let since = progress.done - progress.found.bytes as f64;
+            progress.position & POSITION_BYTE > 1 << 20 && since > 10e6 && since < 30e6
+        };
+        let before = std::thread::scope(|scope| {
+            let scrub = scope.spawn(|| super::run(worker));
+            let before = loop {
+                assert!(begun.elapsed() < Duration::from_secs(60) && !scrub.is_finished(), "{:?}", place.progress());
+                if let Some(progress) = place.progress().filter(is_within) {
+                    break progress;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            };
+            super::cancel(&spec).unwrap();
+            let ended = scrub.join().unwrap().map_err(|error| error.in_full());
+            assert_eq!(ended, Err("the scrub was cancelled by somebody else".to_owned()));
+            before
+        });
+        (before, place.progress().unwrap())
+    }
+
+    #[test]
+    fn one_that_is_cancelled_within_an_extent_stands_at_its_beginning_with_what_was_found_up_to_there() {
+        let Some(disk) = LoopDisk::new(&["mkfs.btrfs", "-q", "-f"]) else { return };
+        fs::write(disk.mounted.join("file"), vec![1; 200 << 20]).unwrap();
+        run("sync", &["-f"], &disk.mounted);
+        let number = run("blkid", &["-s", "UUID", "-o", "value"], &disk.image());
+        let speed = PathBuf::from(format!("/sys/fs/btrfs/{}/devinfo/1/scrub_speed_max", number.trim()));
+        let Ok(fastest) = fs::read_to_string(&speed) else {
+            println!("skipped: needs {}", speed.display());
+            return;
+        };
+        let mut worker = Worker::of(disk.root(), Kind::BtrfsScrub, &disk.mounted);
+        fs::write(&speed, "8388608").unwrap();
+        let (before, after) = cancelled_within_an_extent(&mut worker);
+        fs::write(&speed, fastest.trim()).unwrap();
+
+        let directory: OwnedFd = File::open(&disk.mounted).unwrap().into();
+        let extents = device_extents(&directory, 1).unwrap();
+        let (device, byte) = (after.position >> POSITION_DEVICE_SHIFT, after.position & POSITION_BYTE);
+        assert_eq!(device, 1);
+        let at = extents.iter().position(|extent| extent.start == byte).unwrap();
+        let read = bytes_up_to(&directory, byte);
+        assert!(at > 0 && read > 0, "{after:?} of {extents:?}");
+        assert!(after.found.bytes <= read && after.found.bytes + (20 << 20) > read, "{after:?}: {read} before it");
+        let falls_back = (after.done - after.found.bytes as f64).abs() < 1.0 && after.done < before.done;
+        assert!(falls_back, "{before:?}, {after:?}");
+
+        let spec = worker.spec_mut();
+        (spec.position, spec.found) = (after.position, after.found);
+        super::run(&mut worker).unwrap();
+        let progress = worker.assignment().place.progress().unwrap();
+        let total = progress.total.unwrap();
+        assert!(progress.done <= total && progress.done + 20e6 > total, "{progress:?}");
         assert_eq!(worker.message(), "0 errors, 0 of them could not be corrected");
     }
 }

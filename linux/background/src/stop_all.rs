@@ -5,6 +5,7 @@ use crate::directories::read;
 use crate::error::WorkError;
 use crate::left_behind::{ArrayLeft, put_arrays_back};
 use crate::run::Run;
+use crate::scrub_speed;
 use crate::spec::Spec;
 use crate::worker::Assignment;
 use std::fs;
@@ -46,8 +47,14 @@ fn stop_all_but(runtime_dir: &Path, sys: &Path, put_back: &[ArrayLeft]) -> Stopp
     let queues = fs::read_dir(runtime_dir.join("background")).into_iter().flatten().flatten();
     let assignments = queues.filter_map(|queue| read::<Assignment>(&queue.path().join("spec")));
     let is_put_back = |spec: &Spec| spec.kind.is_of_array() && put_back.iter().any(|array| array.path == spec.path);
-    let living = assignments.filter(|assignment| assignment.place.is_alive() && !is_put_back(&assignment.spec));
-    Stopping::begin(living.map(|Assignment { spec, place }| Run::left(spec, place)), sys)
+    let (living, gone): (Vec<Assignment>, Vec<Assignment>) =
+        assignments.partition(|assignment| assignment.place.is_alive());
+    let living = living.into_iter().filter(|assignment| !is_put_back(&assignment.spec));
+    let mut stopping = Stopping::begin(living.map(|Assignment { spec, place }| Run::left(spec, place)), sys);
+    // Of a scrub whose worker is gone too. That of one that lives was put back when it was stopped.
+    let not_put_back = gone.iter().filter_map(|Assignment { place, .. }| scrub_speed::put_back(&place.runtime).err());
+    stopping.failed.extend(not_put_back);
+    stopping
 }
 
 impl Stopping {

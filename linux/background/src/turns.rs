@@ -28,20 +28,36 @@ pub(crate) struct Turns {
     had: BTreeMap<DeviceId, Nanos>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Turn {
     since: Nanos,
     /// See [`Wanting::begins_again_at`].
     began_at: Option<u64>,
+    /// Those that kept theirs when this one began: for who waits for it and for them it ends as soon as one of theirs does.
+    ends_with: BTreeSet<DeviceId>,
 }
 
 impl Turn {
     /// It may end for another one.
     fn may_end(&self, now: Nanos, wanting: &Wanting) -> bool {
-        let age = now.since(self.since);
-        let loses_nothing = wanting.begins_again_at.is_none_or(|at| self.began_at != Some(at));
-        age >= TURN && (loses_nothing || age >= TURN_MAX)
+        now.since(self.since) >= TURN && !self.is_kept(now, wanting)
     }
+
+    /// It is kept for longer than others, as its work would begin again.
+    fn is_kept(&self, now: Nanos, wanting: &Wanting) -> bool {
+        let begins_again = wanting.begins_again_at.is_some_and(|at| self.began_at == Some(at));
+        begins_again && now.since(self.since) < TURN_MAX
+    }
+}
+
+/// A disk that waits for turns that end for it.
+#[derive(Debug)]
+struct Refused {
+    device: DeviceId,
+    /// Since when the last of those is.
+    since: Nanos,
+    /// Those of them that are kept: it waits for these all the same, whoever has the rest of its disks meanwhile.
+    kept: BTreeSet<DeviceId>,
 }
 
 impl Turns {
@@ -57,23 +73,26 @@ impl Turns {
         let mut next: Vec<DeviceId> =
             wanting.keys().filter(|device| !self.having.contains_key(device)).copied().collect();
         next.sort_by_key(|device| (!wanting[device].goes_first, self.had.get(device).copied(), *device));
-        // Which wait for turns that end for them, and since when the last of those are.
-        let mut refused: Vec<(DeviceId, Nanos)> = Vec::new();
+        let mut refused: Vec<Refused> = Vec::new();
         for device in next {
             let met = || self.having.iter().filter(|(other, _)| meets(&device, other));
             if let Some(since) = met().map(|(_, turn)| turn.since).max() {
                 if !met().any(|(other, _)| goes_before(other, &device)) {
-                    refused.push((device, since));
+                    let kept = met().filter(|(other, turn)| turn.is_kept(now, &wanting[*other]));
+                    let kept = kept.map(|(other, _)| *other).collect();
+                    refused.push(Refused { device, since, kept });
                 }
                 continue;
             }
             // Its turn ends with those for which one before it waits: else that would never find all its disks free.
-            let before = refused.iter().filter(|(other, _)| meets(&device, other)).map(|(_, since)| *since).min();
-            let since = before.unwrap_or(now);
+            let before = || refused.iter().filter(|other| meets(&device, &other.device));
+            let ends_with: BTreeSet<DeviceId> = before().flat_map(|other| &other.kept).copied().collect();
+            let since = before().filter(|other| other.kept.is_empty()).map(|other| other.since).min().unwrap_or(now);
             if now.since(since) < TURN {
-                self.having.insert(device, Turn { since, began_at: wanting[&device].begins_again_at });
+                let began_at = wanting[&device].begins_again_at;
+                self.having.insert(device, Turn { since, began_at, ends_with });
             } else {
-                refused.push((device, since));
+                refused.push(Refused { device, since, kept: BTreeSet::new() });
             }
         }
     }
@@ -96,8 +115,15 @@ impl Turns {
             let may_end = turn.may_end(now, &wanting[device]);
             meets_earlier || waiting.any(|other| may_end || goes_before(other, device))
         };
-        let over: Vec<DeviceId> =
+        let mut over: BTreeSet<DeviceId> =
             self.having.iter().filter(|(device, turn)| is_over(device, turn)).map(|(device, _)| *device).collect();
+        let ends_with_one = |device: &DeviceId, turn: &Turn| {
+            let has_ended = turn.ends_with.iter().any(|other| over.contains(other) || !self.having.contains_key(other));
+            has_ended && waiting.iter().any(|other| meets(device, other) && !goes_before(device, other))
+        };
+        let with_one = self.having.iter().filter(|(device, turn)| ends_with_one(device, turn));
+        let with_one: Vec<DeviceId> = with_one.map(|(device, _)| *device).collect();
+        over.extend(with_one);
         for device in over {
             self.having.remove(&device);
             self.had.insert(device, now);
@@ -218,5 +244,31 @@ mod tests {
             let outcome = [34, 35, 179, 180].map(&mut at);
             assert_eq!(outcome, if gets_on { [[2], [1], [1], [1]] } else { [[1], [1], [1], [2]] });
         }
+    }
+
+    #[test]
+    fn while_one_keeps_its_turn_others_have_theirs_on_disks_that_only_who_waits_for_it_would_use_too() {
+        let all: [(u32, &[u32]); 3] = [(1, &[10]), (2, &[10, 11]), (3, &[11])];
+        for gets_on in [false, true] {
+            let mut turns = Turns::default();
+            let mut at = |second: u64| {
+                let place = if gets_on && second >= 37 { 6 } else { 7 };
+                having_at(&mut turns, second, &all, Some(place))
+            };
+            assert_eq!([0, 9, 10, 24, 36].map(&mut at), [[1, 3]; 5]);
+            assert_eq!(at(37), if gets_on { vec![2] } else { vec![1, 3] }, "both end at once");
+            assert_eq!([47, 179].map(&mut at), [[1, 3]; 2]);
+            if !gets_on {
+                assert_eq!([180, 189].map(&mut at), [[2]; 2]);
+            }
+        }
+    }
+
+    #[test]
+    fn of_several_beside_one_that_keeps_its_turn_each_has_its_own() {
+        let mut turns = Turns::default();
+        let all: [(u32, &[u32]); 4] = [(1, &[10]), (2, &[10, 11]), (3, &[11]), (4, &[11])];
+        let mut at = |second: u64| having_at(&mut turns, second, &all, Some(7));
+        assert_eq!([0, 9, 10, 19, 20].map(&mut at), [[1, 3], [1, 3], [1, 4], [1, 4], [1, 3]]);
     }
 }

@@ -233,6 +233,9 @@ fn whether_a_tenant_is_a_machine_and_which_numbers_it_has_is_decided_by_a_start(
     let service = place.serve();
     let deferred = place.pool().join("tenants/web/.deferred");
     let owner = || deferred.metadata().unwrap().uid();
+    let (folder, root) = (place.folder.path().join("mount/web"), place.pool().join("tenants/web"));
+    let group_and_mode = |path: &Path| path.metadata().map(|about| (about.gid(), about.mode() & 0o7777)).unwrap();
+    assert_eq!(group_and_mode(&folder), (1_800_000, 0o750));
     let refused = |says: &str| {
         let answer = ask(&place.socket(), &request(&place.folder.path().join("out"), "web")).unwrap();
         assert!(matches!(&answer, Answer::Refused { why } if why.contains(says)), "{answer:?}");
@@ -251,6 +254,8 @@ fn whether_a_tenant_is_a_machine_and_which_numbers_it_has_is_decided_by_a_start(
     std::os::unix::fs::chown(&deferred, Some(1_800_000), Some(1_800_000)).unwrap();
     let _service = place.serve();
     assert_eq!(owner(), 0, "no machine can change it any more");
+    assert_eq!(group_and_mode(&folder), (0, 0o751), "its users come in, and it does not pass for a machine's");
+    assert_eq!(group_and_mode(&root), (0, 0o770), "nobody else comes to its trees");
     // And the other way round.
     place.write(MACHINE, "");
     assert!(reload(&place).unwrap().contains(&takes_a_restart("machine")));
@@ -276,7 +281,29 @@ fn what_a_machine_keeps_until_a_restart_no_other_tenant_gets() {
     // Also where it is to leave.
     place.write_tables(db);
     assert!(reload(&place).unwrap_err().contains("the machines of `db` and `web` share users"));
-    assert!(!place.pool().join("tenants/db").exists());
+    // And where another tenant is the machine, with other numbers.
+    place.write_tables("[tenants.db]\nmachine = \"vm\"\nids = 1900000\n[tenants.x]\nmachine = \"x\"\nids = 1800000");
+    let said = reload(&place).unwrap_err();
+    assert!(said.contains("the machines of `web` and `x` share users"), "{said}");
+    assert!(said.contains("`db` is the machine `vm` too"), "{said}");
+    assert!(!place.pool().join("tenants/db").exists() && !place.pool().join("tenants/x").exists());
+}
+
+#[test]
+fn a_machine_gets_another_name_while_the_old_one_leaves() {
+    let place = PoolFolder::new("machine = \"vm\"\nids = 1800000");
+    let _service = place.serve();
+    let _open = File::create(place.stable().join("file")).unwrap();
+    place.write_tables("[tenants.other]\nmachine = \"vm\"\nids = 1800000");
+    let said = reload(&place).unwrap();
+    assert!(said.contains("other is served") && said.contains("web leaves"), "{said}");
+    let _open_too = File::create(place.folder.path().join("mount/other/stable/file")).unwrap();
+    // Two that leave and are one machine are in nobody's way.
+    place.write_tables("");
+    assert!(reload(&place).unwrap().contains("other leaves"));
+    // One of them may stay after all.
+    place.write("machine = \"vm\"\nids = 1800000", "");
+    assert!(reload(&place).unwrap().contains("web stays after all"));
 }
 
 #[test]

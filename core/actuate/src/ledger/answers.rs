@@ -21,6 +21,12 @@ impl Ledger {
                 self.refused(key, &asked, detail.clone());
                 return None;
             }
+            // That nothing is read while all is put back is no trouble of the knob.
+            Outcome::Busy => {
+                self.not_done(key, &asked);
+                self.retry_after(key, 1);
+                return None;
+            }
             Outcome::Text(text) => text,
         };
         let Some(reading) = knob::parse(key.file, key.device, text) else {
@@ -81,23 +87,26 @@ impl Ledger {
     }
 
     fn refused(&mut self, key: KnobKey, asked: &Asked, detail: String) {
-        let Some(knob) = self.knobs.get_mut(&key) else { return };
         let kind = match asked {
             Asked::Inspect => FindingKind::Unreadable,
             Asked::Write { .. } | Asked::Undo => FindingKind::WriteRefused,
         };
-        if let Asked::Write { first: true, .. } = asked {
-            // Nothing of ours stands there, and what does is read again before the next try.
-            knob.held_since = None;
-            knob.current = None;
-            knob.original = None;
-            self.held.remove(&key);
-        }
+        self.not_done(key, asked);
         // What cannot be undone because it was lost with the elevator is no news.
         if !(self.is_suspended(key) && *asked == Asked::Undo) {
             self.tell(key, kind, detail);
         }
         self.retry_later(key);
+    }
+
+    /// After a first write that was not done nothing of ours stands there, and what does is read again before the next try.
+    fn not_done(&mut self, key: KnobKey, asked: &Asked) {
+        let Asked::Write { first: true, .. } = asked else { return };
+        let Some(knob) = self.knobs.get_mut(&key) else { return };
+        knob.held_since = None;
+        knob.current = None;
+        knob.original = None;
+        self.held.remove(&key);
     }
 
     /// Says a trouble of a knob once.
@@ -114,7 +123,13 @@ impl Ledger {
     fn retry_later(&mut self, key: KnobKey) {
         let Some(knob) = self.knobs.get_mut(&key) else { return };
         knob.refusals += 1;
-        let at = self.slice + 2_u64.saturating_pow(knob.refusals).min(RETRY_SLICES_MAX);
+        let slices = 2_u64.saturating_pow(knob.refusals).min(RETRY_SLICES_MAX);
+        self.retry_after(key, slices);
+    }
+
+    fn retry_after(&mut self, key: KnobKey, slices: u64) {
+        let Some(knob) = self.knobs.get_mut(&key) else { return };
+        let at = self.slice + slices;
         if let Some(earlier) = knob.retry_at.replace(at) {
             self.retries.remove(&(earlier, key));
         }

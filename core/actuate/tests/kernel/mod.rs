@@ -21,6 +21,8 @@ pub(crate) struct Kernel {
     pub(crate) vanished: BTreeSet<String>,
     /// Cgroups where every write is refused.
     pub(crate) refusing: BTreeSet<String>,
+    /// Somebody puts everything back: a driver reads nothing.
+    pub(crate) is_busy: bool,
     /// What undoes what was written, as a driver journals it.
     pub(crate) journal: BTreeMap<(KnobLocation, DeviceId), String>,
 }
@@ -58,6 +60,7 @@ impl Kernel {
     /// Does what an effect asks; the answer, if it asks for one.
     pub(crate) fn perform(&mut self, effect: &Effect) -> Option<(WriteId, Outcome)> {
         match effect {
+            Effect::Inspect(one) if self.is_busy => Some((one.id, Outcome::Busy)),
             Effect::Inspect(one) => Some((one.id, self.answer(&one.target, one.file, one.device, None))),
             Effect::Write(one) => {
                 let outcome = self.answer(&one.target, one.file, one.device, Some(&one.text));

@@ -5,11 +5,12 @@
 //! which better levels come sooner; the real-time class goes first and the idle class only when nobody else asks. While a
 //! flow's slice lasts the disk is kept idle for it when it thinks briefly and does not seek.
 
+mod hanging;
 #[cfg(test)]
 mod tests;
 
 use super::{Entry, Promise, UNIT_BYTES};
-use crate::in_flight::{AtDevice, InFlight};
+use crate::in_flight::{AtDevice, InFlight, PassedOver};
 use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
 use crate::{Class, Cost, Dispatch, FlowId, FlowParameters, GroupId, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
@@ -106,6 +107,7 @@ pub struct Cfq {
     service: Option<Service>,
     position_bytes: u64,
     at_device: AtDevice,
+    passed_over: PassedOver,
 }
 
 impl Cfq {
@@ -122,6 +124,7 @@ impl Cfq {
             service: None,
             position_bytes: 0,
             at_device: AtDevice::default(),
+            passed_over: PassedOver::default(),
         }
     }
 
@@ -258,8 +261,8 @@ impl Cfq {
     }
 
     /// Ends the service of a flow that did not come back in time. It is waited for from its last completion on, whether anybody
-    /// else had work then or not, and is not charged for a disk that nobody wanted after that.
-    fn end_if_away(&mut self, now: Nanos) {
+    /// else had work then or not, and is not charged for a disk that nobody wanted after that. `asks`: who is about to have work.
+    fn end_if_away(&mut self, now: Nanos, asks: Option<FlowId>) {
         let Some(service) = self.service else { return };
         let flow = self.flows.at(service.flow);
         let (has_work, is_away) = (!flow.queue.is_empty(), flow.state.in_flight.count() == 0);
@@ -269,15 +272,19 @@ impl Cfq {
         }
         let until = if may_idle { self.idle_until(service) } else { self.away_since(service) };
         if until <= now {
-            self.flows.at(service.flow).state.in_flight.give_up();
+            let given_up = self.flows.at(service.flow).state.in_flight.give_up();
             self.at_device.give_up(service.flow);
+            let another_asks = asks.is_some_and(|flow| flow != service.flow);
+            if given_up > 0 && (another_asks || self.somebody_waits()) {
+                self.flows.at(service.flow).state.in_flight.pass_over();
+            }
             self.end_service(until);
         }
     }
 
     /// Goes on with the flow in service: what to do, or `None` when its slice has ended.
     fn go_on(&mut self, now: Nanos) -> Option<Dispatch> {
-        self.end_if_away(now);
+        self.end_if_away(now, None);
         let service = self.service?;
         let flow = self.flows.at(service.flow);
         let has_work = !flow.queue.is_empty();
@@ -343,14 +350,6 @@ impl Cfq {
         self.place(group, Some(before));
     }
 
-    /// All that is in flight hangs: as much is dispatched beside it, and whoever is in service waits for its next slice.
-    fn make_room(&mut self, now: Nanos) {
-        for flow in self.at_device.give_up_all() {
-            self.flows.at(flow).state.in_flight.give_up();
-        }
-        self.end_service(now);
-    }
-
     /// Starts the next flow's slice.
     fn start_service(&mut self, now: Nanos) -> Option<Service> {
         let (_, group) = self.by_virtual.peek()?;
@@ -400,6 +399,10 @@ impl Scheduler for Cfq {
     }
 
     fn remove_flow(&mut self, now: Nanos, flow: FlowId) {
+        // Its number may be another's next.
+        if self.flows.at(flow).state.in_flight.is_passed_over() {
+            self.take_back(flow, now);
+        }
         let idle = self.flows.at(flow).queue.is_empty();
         if idle && self.service.is_some_and(|service| service.flow == flow) {
             self.end_service(now);
@@ -411,19 +414,12 @@ impl Scheduler for Cfq {
 
     fn cancel(&mut self, now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
         self.flows.cancel(flow, cancelled);
+        self.passed_over.remove(flow);
         if self.service.is_some_and(|service| service.flow == flow) {
             self.end_service(now);
             return;
         }
-        let FlowParameters { group, class, .. } = self.flows.at(flow).parameters;
-        let index = group.index();
-        let was_queued = self.group(index).trees[class as usize].remove(flow.index());
-        if was_queued && self.group(index).busy() == 0 {
-            self.place(index, None);
-            if self.service.is_none_or(|service| service.group != index) {
-                self.busy_weight -= self.weight(index);
-            }
-        }
+        self.leave(flow);
     }
 
     fn set_group_weight(&mut self, _now: Nanos, group: GroupId, weight: u32) {
@@ -437,7 +433,7 @@ impl Scheduler for Cfq {
     }
 
     fn add(&mut self, now: Nanos, request: Request) {
-        self.end_if_away(now);
+        self.end_if_away(now, Some(request.flow));
         let cap = 2 * self.options.slice_idle.0.max(1);
         let flow = self.flows.at(request.flow);
         let state = &mut flow.state;
@@ -451,15 +447,28 @@ impl Scheduler for Cfq {
             state.last_end_bytes = Some(request.end_bytes());
         }
         state.sync = request.sync;
+        let in_flight = state.in_flight;
         let in_service = self.service.is_some_and(|service| service.flow == request.flow);
-        if self.flows.push(request, ()) && !in_service {
-            self.enqueue(request.flow, now);
+        let is_first = self.flows.push(request, ());
+        if !in_flight.is_passed_over() {
+            self.passed_over.used(now);
+            if is_first && !in_service {
+                self.enqueue(request.flow, now);
+            }
+        } else if is_first {
+            self.passed_over.set(request.flow, &in_flight);
         }
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
-        if self.flows.queued() == 0 {
-            return Dispatch::Idle;
+        while let Some(flow) = self.passed_over.alone(now) {
+            self.take_back(flow, now);
+        }
+        if let Some(flow) = self.passed_over.due(now) {
+            return self.probe(flow, now);
+        }
+        if !self.has_work() {
+            return self.passed_over.wait();
         }
         if self.at_device.count() >= self.options.quantum as usize {
             let until = self.at_device.hung_at();
@@ -480,8 +489,13 @@ impl Scheduler for Cfq {
     fn complete(&mut self, now: Nanos, request: &Request) {
         let counted = self.at_device.completed(now, request);
         let state = &mut self.flows.at(request.flow).state;
+        let was_passed_over = state.in_flight.is_passed_over();
         state.in_flight.completed_one(now, counted);
         state.completed_at = Some(now);
+        if was_passed_over {
+            self.take_back(request.flow, now);
+        }
+        self.passed_over.used(now);
         if let Some(service) = self.service.as_mut().filter(|service| service.flow == request.flow) {
             service.slice_end.get_or_insert(now + service.slice);
         }

@@ -14,11 +14,14 @@
 //! The plug: between a completion and the next request of a synchronous flow there is a gap, in which the flow with the
 //! least counter has nothing queued. Serving the next best flow in that gap, every time, gives everybody the same. So the
 //! scheduler waits for a flow with a lesser counter that completed a request at most a plug ago, or has one at the device and nothing
-//! queued, unless that one hangs ([`HUNG_AFTER`](crate::in_flight::HUNG_AFTER)). So the order is kept with several requests at the
-//! device too: it decides who is sent, in which order the device does them is its own. What that costs is time for the urgent.
+//! queued, unless that one hangs ([`HUNG_AFTER`](crate::in_flight::HUNG_AFTER)), for which it is passed over then. So the order is kept
+//! with several requests at the device too: it decides who is sent, in which order the device does them is its own. What that costs is time
+//! for the urgent.
+
+mod hanging;
 
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
-use crate::in_flight::{AtDevice, InFlight};
+use crate::in_flight::{AtDevice, InFlight, PassedOver};
 use crate::table::FlowTable;
 use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, PlainKey, Request, Scheduler};
 use minerva_model::Nanos;
@@ -62,6 +65,7 @@ pub struct Tag {
     /// The counter of the flow served last, before it was charged.
     served: u128,
     at_device: AtDevice,
+    passed_over: PassedOver,
 }
 
 /// Counters that are less than this apart are equal: what 64 KiB cost at priority 254. More would let the urgent go before others for
@@ -110,43 +114,35 @@ impl Tag {
             expected: IndexedHeap::new(),
             served: 0,
             at_device: AtDevice::default(),
+            passed_over: PassedOver::default(),
         }
     }
 
-    /// The instant until which to wait for a flow that is owed more than the best backlogged one.
-    fn wait_for_owed(&mut self, now: Nanos, best: Rank) -> Option<Dispatch> {
-        while let Some((rank, slot)) = self.expected.peek() {
-            // One that would be first for its priority alone is not owed more.
-            if rank >= best || rank.counter >= best.counter {
-                return None;
-            }
-            let state = &mut self.flows.at(FlowId(slot as u32)).state;
-            let is_at_device = state.in_flight.count() > 0;
-            let until = if is_at_device { state.in_flight.hung_at() } else { state.active_at + self.options.plug };
-            if now < until {
-                return Some(Dispatch::WaitUntil(until));
-            }
-            state.in_flight.give_up();
-            self.at_device.give_up(FlowId(slot as u32));
-            self.expected.remove(slot);
-        }
-        None
+    /// Where a flow starts that was away: at the least counter of those that have something queued, or where the last one was served.
+    fn present(&self) -> u128 {
+        self.backlogged.peek().map_or(self.served, |(rank, _)| rank.counter)
     }
 
-    /// Until when to wait before the device gets one more, if it has as many as are wanted there. They hang once none of them was done for so
-    /// long, and as many are sent beside them.
-    fn make_room(&mut self, now: Nanos) -> Option<Dispatch> {
-        if self.at_device.count() < self.options.depth as usize {
-            return None;
+    /// Sends the oldest request of a flow. One that is passed over has no place at the device by it, and is owed nothing for the time before.
+    fn send(&mut self, now: Nanos, id: FlowId) -> Dispatch {
+        let (present, options) = (self.present(), self.options);
+        let Some((request, ())) = self.flows.pop(id) else { return Dispatch::Idle };
+        let flow = self.flows.at(id);
+        let own = priority(&flow.parameters, &request);
+        let cost = STRIDE * u128::from(options.cost.of(&request)) / u128::from(own);
+        let (counter, is_last) = (flow.state.counter.max(present) + cost, flow.queue.is_empty());
+        (flow.state.counter, flow.state.active_at) = (counter, now);
+        if flow.state.in_flight.is_passed_over() {
+            flow.state.in_flight.probed(now);
+        } else {
+            flow.state.in_flight.dispatched(now);
+            self.at_device.dispatched(now, &request);
         }
-        let until = self.at_device.hung_at();
-        if now < until {
-            return Some(Dispatch::WaitUntil(until));
+        self.queue_up(id);
+        if is_last && options.plug > Nanos::ZERO && request.sync {
+            self.expected.set(id.index(), Rank::new(counter, own));
         }
-        for flow in self.at_device.give_up_all() {
-            self.flows.at(flow).state.in_flight.give_up();
-        }
-        None
+        Dispatch::Send(request)
     }
 }
 
@@ -204,6 +200,10 @@ impl Scheduler for Tag {
 
     fn remove_flow(&mut self, _now: Nanos, flow: FlowId) {
         self.expected.remove(flow.index());
+        // Its number may be another's next.
+        if self.flows.at(flow).state.in_flight.is_passed_over() {
+            self.take_back(flow);
+        }
         let flow = self.flows.at(flow);
         flow.parameters = FlowParameters::default();
         // What is still queued keeps its place; with a counter of zero it would go before everybody else's.
@@ -217,10 +217,11 @@ impl Scheduler for Tag {
         self.flows.cancel(flow, cancelled);
         self.backlogged.remove(flow.index());
         self.expected.remove(flow.index());
+        self.passed_over.remove(flow);
     }
 
     fn charge(&mut self, now: Nanos, request: &Request) {
-        let present = self.backlogged.peek().map_or(self.served, |(rank, _)| rank.counter);
+        let present = self.present();
         let cost = self.options.cost.of(request);
         let flow = self.flows.at(request.flow);
         let own = priority(&flow.parameters, request);
@@ -229,10 +230,9 @@ impl Scheduler for Tag {
     }
 
     fn add(&mut self, now: Nanos, request: Request) {
-        let slot = request.flow.index();
-        let present = self.backlogged.peek().map_or(self.served, |(rank, _)| rank.counter);
-        let is_expected = self.expected.remove(slot);
-        let flow = self.flows.at(request.flow);
+        let (id, present) = (request.flow, self.present());
+        let is_expected = self.expected.remove(id.index());
+        let flow = self.flows.at(id);
         let state = &mut flow.state;
         if flow.queue.is_empty() && !is_expected {
             let is_away = state.in_flight.count() == 0 && !state.in_flight.hangs();
@@ -241,45 +241,45 @@ impl Scheduler for Tag {
             state.counter = if is_silent { present } else { state.counter.max(present) };
         }
         state.active_at = now;
-        let rank = Rank::new(state.counter, priority(&flow.parameters, &request));
+        if !state.in_flight.is_passed_over() {
+            self.passed_over.used(now);
+        }
         if self.flows.push(request, ()) {
-            self.backlogged.set(slot, rank);
+            self.queue_up(id);
         }
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
-        let Some((first, slot)) = self.backlogged.peek() else { return Dispatch::Idle };
-        if let Some(wait) = self.make_room(now).or_else(|| self.wait_for_owed(now, first)) {
+        while let Some(flow) = self.passed_over.alone(now) {
+            self.take_back(flow);
+        }
+        if let Some(flow) = self.passed_over.due(now) {
+            return self.send(now, flow);
+        }
+        if self.backlogged.is_empty() {
+            return self.passed_over.wait();
+        }
+        if let Some(wait) = self.make_room(now) {
             return wait;
         }
-        let id = FlowId(slot as u32);
-        let Some((request, ())) = self.flows.pop(id) else { return Dispatch::Idle };
-        let options = self.options;
-        let flow = self.flows.at(id);
-        let own = priority(&flow.parameters, &request);
-        flow.state.counter += STRIDE * u128::from(options.cost.of(&request)) / u128::from(own);
-        flow.state.in_flight.dispatched(now);
-        flow.state.active_at = now;
-        let counter = flow.state.counter;
-        match flow.queue.front() {
-            Some((oldest, ())) => self.backlogged.set(slot, Rank::new(counter, priority(&flow.parameters, oldest))),
-            None => {
-                self.backlogged.remove(slot);
-                if options.plug > Nanos::ZERO && request.sync {
-                    self.expected.set(slot, Rank::new(counter, own));
-                }
-            }
+        let Some((first, slot)) = self.backlogged.peek() else { return Dispatch::Idle };
+        if let Some(wait) = self.wait_for_owed(now, first) {
+            return wait;
         }
         self.served = self.served.max(first.counter);
-        self.at_device.dispatched(now, &request);
-        Dispatch::Send(request)
+        self.send(now, FlowId(slot as u32))
     }
 
     fn complete(&mut self, now: Nanos, request: &Request) {
         let counted = self.at_device.completed(now, request);
         let state = &mut self.flows.at(request.flow).state;
+        let was_passed_over = state.in_flight.is_passed_over();
         state.in_flight.completed_one(now, counted);
         state.active_at = now;
+        if was_passed_over {
+            self.take_back(request.flow);
+        }
+        self.passed_over.used(now);
     }
 
     fn queued(&self) -> usize {

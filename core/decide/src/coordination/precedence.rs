@@ -68,14 +68,15 @@ impl Coordination {
         let is_waited_for = |tenant: TenantId, device: DeviceId| {
             waiting.get(&device).is_some_and(|all| all.len() > usize::from(all.contains(&tenant)))
         };
-        let least = self.seconds_least();
+        let (least, gives_precedence) = (self.seconds_least(), self.gives_precedence());
         for key in keys {
             self.charge(now, &key, is_waited_for, around);
             let left = self.precedence_time.left(now, around.account(key.0));
             let Some(Stage::Running(running)) = self.operations.get_mut(&key).map(|one| &mut one.stage) else {
                 continue;
             };
-            running.has_precedence = left >= self.slice && !running.is_overdue(now, self.slice, least);
+            running.has_precedence =
+                gives_precedence && left >= self.slice && !running.is_overdue(now, self.slice, least);
         }
         self.precedence_time.forget_whole(now);
     }
@@ -101,7 +102,7 @@ impl Coordination {
         };
         let is_held_back = self.settings.counts_what_it_had && self.held_back.contains(&device);
         let costs_others = around.is_shared(device, key.0) && !is_held_back || is_waited_for(key.0, device);
-        if running.has_precedence && costs_others && !self.only_watches {
+        if running.has_precedence && costs_others && !self.is_out_of_force() {
             let length = now.since(running.charged_at).min(self.slice);
             self.precedence_time.take(now, around.account(key.0), length);
         }

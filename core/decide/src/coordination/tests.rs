@@ -122,7 +122,29 @@ fn what_a_tenant_moved_is_one_of_its_operations() {
 }
 
 #[test]
-fn those_that_wait_begin_when_coordination_is_switched_off_or_nothing_is_steered() {
+fn nobody_goes_ahead_and_no_time_is_charged_while_coordination_is_switched_off() {
+    for holds_only_while_it_steers in [true, false] {
+        let mut coordination = coordination(true, Nanos::SECOND);
+        let settings = CoordinationSettings { holds_only_while_it_steers, running_max: 3, ..coordination.settings };
+        coordination.configure(settings, Nanos::SECOND, true);
+        begin(&mut coordination, Nanos::ZERO, "before", 1 << 50);
+        coordination.configure(CoordinationSettings { enabled: false, ..settings }, Nanos::SECOND, true);
+        begin(&mut coordination, Nanos::ZERO, "after", 1 << 50);
+        let ahead = |coordination: &Coordination| coordination.running_on(DISK).count();
+        assert_eq!(ahead(&coordination), if holds_only_while_it_steers { 1 } else { 2 });
+        coordination.slice(Nanos::SECOND, |_, _| 1, &Beside);
+        assert_eq!(ahead(&coordination), if holds_only_while_it_steers { 0 } else { 2 });
+        let left = coordination.precedence_time.left(Nanos::SECOND, "account");
+        assert_eq!(left == settings.precedence_max, holds_only_while_it_steers, "{left}");
+        // Once it is on again those that begin then go ahead.
+        coordination.configure(settings, Nanos::SECOND, true);
+        begin(&mut coordination, Nanos::SECOND, "later", 1 << 50);
+        assert_eq!(ahead(&coordination), if holds_only_while_it_steers { 1 } else { 3 });
+    }
+}
+
+#[test]
+fn those_that_wait_begin_when_coordination_is_switched_off_or_enforce_is_left() {
     for holds_only_while_it_steers in [true, false] {
         for (enabled, enforces) in [(false, true), (true, false)] {
             let mut coordination = coordination(true, Nanos::SECOND);

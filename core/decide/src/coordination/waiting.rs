@@ -14,7 +14,7 @@ impl Coordination {
     pub(super) fn due(&self, now: Nanos, device: DeviceId, around: &impl Surroundings) -> Vec<OperationKey> {
         let running = self.running_on(device).count();
         let (keys, waiting) = self.waiting_on(device, around);
-        if self.settings.holds_only_while_it_steers && !self.makes_wait() {
+        if self.is_out_of_force() {
             return keys;
         }
         let moment = Moment {

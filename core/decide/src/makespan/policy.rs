@@ -18,7 +18,11 @@ impl SharePolicy for Rule {
             self.traces.clear();
             self.courses.clear();
             self.attained.clear();
+            self.left.clear();
             self.active.clear();
+            if self.settings.whole_runs_teach {
+                self.parts.clear();
+            }
             return;
         }
         input.signals.io.iter().for_each(|row| self.note(now, row));

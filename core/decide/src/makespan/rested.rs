@@ -18,7 +18,8 @@ impl Rule {
             usage.elapsed > Nanos::ZERO && cores >= COMPUTING_CORES
         });
         for tenant in moved.chain(computed.map(|usage| usage.tenant)) {
-            if self.attained.contains_key(&tenant) {
+            // Of one that was cut short nothing is counted yet, but it may go on.
+            if self.attained.contains_key(&tenant) || self.active.contains_key(&tenant) {
                 self.active.insert(tenant, now);
             }
         }

@@ -75,6 +75,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         ".{0,20}".prop_map(Outcome::Text),
         Just(Outcome::Vanished),
         Just(Outcome::Refused { errno: Some(22), detail: "no".to_owned() }),
+        Just(Outcome::Busy),
     ];
     prop_oneof![
         1 => mode.prop_map(config),

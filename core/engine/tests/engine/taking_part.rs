@@ -90,7 +90,7 @@ fn an_operation_without_a_disk_is_for_the_one_that_the_tenant_uses() {
 }
 
 #[test]
-fn nobody_waits_for_a_disk_that_is_not_steered() {
+fn nobody_waits_outside_enforce() {
     let waits = |mode: Mode| {
         let mut engine = engine(mode);
         (2..5).for_each(|number| engine.handle(Nanos::SECOND, seen(number, Vec::new())));

@@ -14,24 +14,35 @@ pub(super) struct Tool<'a> {
     pub(super) directory: &'a Path,
 }
 
+/// How far the work is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Told {
+    /// For how many seconds it ran.
+    pub(super) ran_s: f64,
+    /// It is done.
+    pub(super) is_over: bool,
+}
+
 impl Tool<'_> {
-    pub(super) fn add(&self, arguments: &[String]) -> Result<()> {
-        let mut words = vec!["background", "add", "--name", "work"];
+    /// Adds the work, to be done within `sla_s` seconds.
+    pub(super) fn add(&self, sla_s: u64, arguments: &[String]) -> Result<()> {
+        let sla = format!("{sla_s}s");
+        let mut words = vec!["background", "add", "--name", "work", "--sla", &sla];
         words.extend(arguments.iter().map(String::as_str));
         self.run(&words).map(drop)
     }
 
-    /// For how long the work ran so far, and whether it is over.
-    pub(super) fn status(&self) -> Result<(f64, bool)> {
+    /// How far the work is. One that failed is an error.
+    pub(super) fn status(&self) -> Result<Told> {
         for _ in 0..TRIES {
             let text = self.run(&["--json", "background", "list"])?;
             let queue: Option<serde_json::Value> = text.lines().next().and_then(|line| serde_json::from_str(line).ok());
-            let status = |queue: serde_json::Value| {
-                let is_over = matches!(queue.get("state")?.as_str()?, "done" | "failed");
-                Some((queue.get("ran_seconds")?.as_f64()?, is_over))
-            };
-            if let Some(status) = queue.and_then(status) {
-                return Ok(status);
+            let Some(queue) = queue else { continue };
+            if queue["state"] == "failed" {
+                return Err(LabError::BadPlan(format!("the background work failed: {queue}")));
+            }
+            if let Some(ran_s) = queue["ran_seconds"].as_f64() {
+                return Ok(Told { ran_s, is_over: queue["state"] == "done" });
             }
         }
         Err(LabError::BadPlan("the daemon says nothing of the background work".to_owned()))

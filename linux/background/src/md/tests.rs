@@ -118,6 +118,17 @@ fn a_check_that_was_ended_has_failed_where_it_was_and_is_not_done() {
 }
 
 #[test]
+fn a_check_is_ended_also_where_a_recovery_begins_at_once() {
+    let sys = tempfile::tempdir().unwrap();
+    let array = array(sys.path(), &[("sync_action", "check\n")]).unwrap();
+    let knobs = sys.path().join("block/md7/md");
+    // What cannot be written, as where the kernel is busy.
+    fs::create_dir(knobs.join("sync_min")).unwrap();
+    array.end().unwrap();
+    assert_eq!(fs::read_to_string(knobs.join("sync_action")).unwrap(), "idle");
+}
+
+#[test]
 fn another_array_of_the_same_number_is_not_checked() {
     let root = tempfile::tempdir().unwrap();
     let sys = root.path().join("sys");

@@ -4,9 +4,9 @@
 mod tests;
 
 use super::Run;
-use crate::directories::{Groups, read, replace};
+use super::limited::Limit;
+use crate::directories::{Groups, replace};
 use crate::error::WorkError;
-use crate::md::{Array, Speeds};
 use crate::spec::{Kind, Spec};
 use crate::{balance, groups, processors, scrub};
 use minerva_model::{BackgroundHold, BackgroundState};
@@ -44,23 +44,25 @@ fn cancel_until(
 }
 
 impl Run {
-    pub(super) fn let_run(&mut self, sys: &Path) -> Result<(), WorkError> {
+    pub(super) fn let_run(&mut self, limit: Option<Limit>, sys: &Path) -> Result<(), WorkError> {
         if self.spec.kind.is_of_array() {
-            self.put_speeds_back(&Array::of(&self.spec.path, sys)?)?;
+            self.put_speeds_back(&self.array(sys)?)?;
         }
+        self.set_limit(limit, sys)?;
         self.freezer.set(false)
     }
 
-    /// Its groups, or the speeds of its array, are as it was told last. The guard of a daemon that stalls stops all work, and the daemon may
+    /// Its groups, the speeds of its array, or the limits of its scrub are as it was told last. The guard of a daemon that stalls stops all work, and the daemon may
     /// go on.
     pub(super) fn is_as_told(&self) -> bool {
         let is_frozen = self.freezer.is_set().unwrap_or(!self.is_running);
         let is_slowed = self.is_slowed();
         match self.spec.kind {
+            _ if !self.is_limited_as_told() => false,
             _ if self.is_running => !is_frozen && !is_slowed,
             _ if self.spec.hold() == BackgroundHold::Cap => true,
             // Its worker only looks, and is not frozen.
-            Kind::MdCheck | Kind::MdResync => is_slowed,
+            Kind::MdCheck | Kind::MdResync => self.is_slow(),
             // It goes on until its call into the kernel has ended.
             Kind::BtrfsScrub | Kind::BtrfsBalance => {
                 is_frozen && (self.cancelling.is_some() || self.freezer.is_frozen())
@@ -78,19 +80,14 @@ impl Run {
                 // Takes effect when the call returns, for which it must end.
                 self.freezer.set(true)?;
                 replace(&self.place.runtime.join("stopped"), &(), false)?;
+                // That it stops is more urgent. Until this is done too it is in doubt, and tried again.
+                let _ = self.lift_limit();
                 if self.is_alive { self.cancel_apart() } else { Ok(()) }
             }
             // What the array does is not its check, but what comes before one, such as a recovery.
             Kind::MdCheck if !self.is_alive && !self.place.has_check() => Ok(()),
             // Its worker only looks, and must see the end of what the kernel does slowly now.
-            Kind::MdCheck | Kind::MdResync => {
-                let array = Array::of(&self.spec.path, sys)?;
-                let path = self.place.runtime.join("speeds");
-                if !path.exists() {
-                    replace(&path, &array.speeds()?, true)?;
-                }
-                array.stop()
-            }
+            Kind::MdCheck | Kind::MdResync => self.slow_array(sys),
             _ => self.freezer.set(true),
         }
     }
@@ -109,37 +106,6 @@ impl Run {
         Ok(())
     }
 
-    /// Ends what the kernel does without the worker, which takes as long as it needs, in the same way; whether there is anything.
-    fn end_apart(&mut self, sys: &Path) -> bool {
-        // Another array may have its number by now.
-        let is_there = self.spec.kind.is_of_array() && self.spec.look(sys).is_ok();
-        let Some(array) = is_there.then(|| Array::of(&self.spec.path, sys).ok()).flatten() else { return false };
-        // It is tried again with the rest of what it had.
-        let _ = self.put_speeds_back(&array);
-        // Somebody else's goes on: that of the host's timer, if this queue never began one.
-        if self.spec.kind != Kind::MdCheck || !self.place.has_check() {
-            return false;
-        }
-        // What cannot be ended goes on at the speeds that the operator set.
-        let place = self.place.clone();
-        let end = move || array.end().inspect(|()| place.forget_check());
-        self.cancelling = std::thread::Builder::new().name("end".to_owned()).spawn(end).ok();
-        self.cancelling.is_some()
-    }
-
-    /// What the kernel goes on with after its worker died is slowed until there is another one, and ended if there is to be none: nobody
-    /// would pace it.
-    pub(super) fn hold_array(&mut self, sys: &Path) {
-        if self.state == BackgroundState::Failed {
-            if !std::mem::replace(&mut self.is_ended, true) {
-                self.end_apart(sys);
-            }
-        } else if self.deaths.has_failed() && !self.state.is_over() && !self.is_slowed() {
-            // It is tried again at the next look.
-            let _ = self.stop_with(sys);
-        }
-    }
-
     /// Its call into the kernel is being ended: it must not go on meanwhile.
     pub(super) fn is_cancelling(&self) -> bool {
         self.cancelling.as_ref().is_some_and(|thread| !thread.is_finished())
@@ -149,11 +115,17 @@ impl Run {
     pub(super) fn note_cancel_outcome(&mut self) {
         if !self.is_cancelling()
             && let Some(thread) = self.cancelling.take()
-            && let Ok(Err(error)) = thread.join()
-            && self.is_alive
         {
-            self.could_not_cancel = true;
-            self.message = format!("it could not be stopped and goes on, trying again: {}", error.in_full());
+            let failed = "the thread that was to do it failed";
+            let outcome = thread.join().unwrap_or_else(|_| Err(WorkError::Refused(failed.to_owned())));
+            if self.spec.kind.is_of_array() {
+                self.note_end_outcome(outcome);
+            } else if let Err(error) = outcome
+                && self.is_alive
+            {
+                self.could_not_cancel = true;
+                self.message = format!("it could not be stopped and goes on, trying again: {}", error.in_full());
+            }
         }
         if self.could_not_cancel && (self.is_running || !self.is_alive || self.freezer.is_frozen()) {
             self.could_not_cancel = false;
@@ -166,7 +138,7 @@ impl Run {
     pub(crate) fn leave(&mut self, sys: &Path) -> Vec<WorkError> {
         let stopped = match self.spec.kind {
             Kind::MdResync if !self.is_slowed() => Ok(()),
-            Kind::MdResync => Array::of(&self.spec.path, sys).and_then(|array| self.put_speeds_back(&array)),
+            Kind::MdResync => self.array(sys).and_then(|array| self.put_speeds_back(&array)),
             // The kernel goes on with it also without a worker.
             Kind::MdCheck => self.stop_with(sys),
             _ if self.is_alive => self.stop_with(sys),
@@ -176,7 +148,7 @@ impl Run {
             }
             _ => Ok(()),
         };
-        let outcomes = [stopped, processors::free(&self.place)];
+        let outcomes = [stopped, self.lift_limit(), processors::free(&self.place)];
         outcomes.into_iter().filter_map(Result::err).map(|error| self.named(&error)).collect()
     }
 
@@ -218,8 +190,10 @@ impl Run {
             }
             return false;
         }
+        // What could not be put back is lost with where it is written down, as it is where a worker had gone before.
+        let _ = self.lift_limit();
         // The worker would have taken the end for that of the whole check.
-        if !std::mem::replace(&mut self.is_ended, true) && self.state != BackgroundState::Done && self.end_apart(sys) {
+        if self.spec.kind.is_of_array() && self.state != BackgroundState::Done && !self.end_array(sys) {
             return false;
         }
         let is_gone = self.clean_up();
@@ -232,23 +206,9 @@ impl Run {
         is_gone
     }
 
-    /// Its array was slowed, and is still.
-    fn is_slowed(&self) -> bool {
-        self.place.runtime.join("speeds").exists()
-    }
-
-    fn put_speeds_back(&self, array: &Array) -> Result<(), WorkError> {
-        let path = self.place.runtime.join("speeds");
-        if let Some(speeds) = read::<Speeds>(&path) {
-            array.put_back(&speeds)?;
-            let _ = std::fs::remove_file(path);
-        }
-        Ok(())
-    }
-
     pub(super) fn clean_up(&mut self) -> bool {
         if self.spec.kind.is_of_array()
-            && let Ok(array) = Array::of(&self.spec.path, Path::new("/sys"))
+            && let Ok(array) = self.array(Path::new("/sys"))
         {
             // What could not be put back stays written down, for whoever lets it run or ends it.
             let _ = self.put_speeds_back(&array);

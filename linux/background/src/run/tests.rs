@@ -118,21 +118,21 @@ fn removing_a_check_of_an_array_ends_it_only_if_it_was_begun_for_that() {
 }
 
 /// A worker that does nothing, and is ended with the test.
-struct Sleeper(Run);
+pub(super) struct Sleeper(pub(super) Run);
 
 impl Sleeper {
-    fn new(mut run: Run) -> Self {
+    pub(super) fn new(mut run: Run) -> Self {
         run.child = Some(Command::new("sleep").arg("600").spawn().unwrap());
         run.duty.pace = BackgroundPace::Gaps;
         run.look();
         Self(run)
     }
 
-    fn turn(&mut self, is_gap: bool, sys: &Path) {
+    pub(super) fn turn(&mut self, is_gap: bool, sys: &Path) {
         self.turn_at(Nanos::ZERO, is_gap, sys);
     }
 
-    fn turn_at(&mut self, now: Nanos, is_gap: bool, sys: &Path) {
+    pub(super) fn turn_at(&mut self, now: Nanos, is_gap: bool, sys: &Path) {
         let worker = WorkerProgram {
             program: "false".into(),
             name: "false".into(),

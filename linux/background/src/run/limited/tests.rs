@@ -1,0 +1,241 @@
+//! File systems whose knobs are plain files, and a real one.
+
+use crate::automount::Automounts;
+use crate::btrfs::used_on_disks;
+use crate::directories::{Progress, replace};
+use crate::loop_disk::{self, LoopDisk};
+use crate::run::tests::{Sleeper, run};
+use crate::run::{Before, Run, WorkerProgram};
+use crate::scrub_speed::{devices, kept, knobs};
+use crate::spec::Kind;
+use crate::stop_all::stop_all;
+use crate::worker::Assignment;
+use minerva_model::{BackgroundPace, BackgroundState, DeviceId, Nanos};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Of the rate that is assumed.
+const HALF: u64 = 32 << 20;
+
+/// A scrub that is to have half of the time, of a btrfs whose devices have these limits of their own below `root/sys`; and the knobs.
+fn limitable(root: &Path, own: &[u64]) -> (Sleeper, Vec<PathBuf>) {
+    let run = run(root, Kind::BtrfsScrub, root);
+    let devices = devices(run.spec.identity.lasting.unwrap().file_system, &root.join("sys"));
+    let knob = |(at, own): (usize, &u64)| {
+        let knob = devices.join((at + 1).to_string()).join("scrub_speed_max");
+        fs::create_dir_all(knob.parent().unwrap()).unwrap();
+        fs::write(&knob, format!("{own}\n")).unwrap();
+        knob
+    };
+    let knobs = own.iter().enumerate().map(knob).collect();
+    fs::create_dir_all(&run.place.groups.freezer).unwrap();
+    let mut sleeper = Sleeper::new(run);
+    sleeper.0.duty.pace = BackgroundPace::Share(500);
+    (sleeper, knobs)
+}
+
+fn held(knobs: &[PathBuf]) -> Vec<u64> {
+    knobs.iter().map(|knob| fs::read_to_string(knob).unwrap().trim().parse().unwrap()).collect()
+}
+
+#[test]
+fn beside_others_a_scrub_has_its_share_of_what_it_reads_in_gaps() {
+    let root = tempfile::tempdir().unwrap();
+    let sys = root.path().join("sys");
+    let (mut sleeper, knobs) = limitable(root.path(), &[0, 0]);
+    sleeper.turn(false, &sys);
+    assert_eq!((held(&knobs), sleeper.0.is_running), (vec![HALF; 2], true));
+    sleeper.turn_at(Nanos::from_secs(1), false, &sys);
+    let ran = sleeper.0.report(&Automounts::default()).ran;
+    assert_eq!(ran, Nanos::from_millis(500), "it has the disk for half of the time");
+    let progress = sleeper.0.place.runtime.join("progress");
+    for second in 2..=100 {
+        let done = second as f64 * 200e6;
+        replace(&progress, &Progress { done, ..Progress::default() }, false).unwrap();
+        sleeper.turn_at(Nanos::from_secs(second), true, &sys);
+        assert_eq!(held(&knobs), [0; 2], "others pause");
+    }
+    assert_eq!(sleeper.0.report(&Automounts::default()).ran, Nanos::from_millis(98_500));
+    // What changes little is not written anew.
+    for (share, limit) in [(500, 100e6), (540, 100e6), (600, 120e6), (1, f64::from(1 << 20))] {
+        sleeper.0.duty.pace = BackgroundPace::Share(share);
+        sleeper.turn_at(Nanos::from_secs(100), false, &sys);
+        let is_near = |held: &u64| (*held as f64 / limit - 1.0).abs() < 0.01;
+        assert!(held(&knobs).iter().all(is_near), "{share}: {:?}", held(&knobs));
+    }
+    assert!(!sleeper.0.place.runtime.join("stopped").exists());
+}
+
+/// The worker ends without a word.
+fn end_worker(sleeper: &mut Sleeper) {
+    let child = sleeper.0.child.as_mut().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Of a daemon that is gone, with the lock of the worker if that lives.
+fn left(sleeper: &Sleeper, is_alive: bool) -> Option<File> {
+    let Run { spec, place, .. } = &sleeper.0;
+    let assignment = Assignment { spec: spec.clone(), place: place.clone() };
+    replace(&place.runtime.join("spec"), &assignment, false).unwrap();
+    is_alive.then(|| place.lock().unwrap().unwrap())
+}
+
+fn next_daemon(sleeper: &Sleeper, is_alive: bool) {
+    let _lives = left(sleeper, is_alive);
+    let Run { spec, place, .. } = &sleeper.0;
+    Run::new(spec.clone(), DeviceId { major: 8, minor: 0 }, place.clone(), Nanos::ZERO, Before::default());
+}
+
+fn guard(sleeper: &Sleeper, root: &Path, is_alive: bool) {
+    let _lives = left(sleeper, is_alive);
+    let failed = stop_all(&root.join("run"), &root.join("sys")).wait();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// What ends a scrub below a root.
+type End<'a> = &'a dyn Fn(&mut Sleeper, &Path);
+
+#[test]
+fn what_the_knobs_held_is_put_back_and_what_an_operator_set_is_kept() {
+    let paced = |sleeper: &mut Sleeper, root: &Path, pace| {
+        sleeper.0.duty.pace = pace;
+        sleeper.turn(false, &root.join("sys"));
+    };
+    let ends: [(&str, End<'_>); 10] = [
+        ("in a gap", &|sleeper, root| sleeper.turn(true, &root.join("sys"))),
+        ("held", &|sleeper, root| paced(sleeper, root, BackgroundPace::Hold)),
+        ("gaps only", &|sleeper, root| paced(sleeper, root, BackgroundPace::Gaps)),
+        ("ended", &|sleeper, _| {
+            end_worker(sleeper);
+            sleeper.0.look();
+        }),
+        ("removed", &|sleeper, root| {
+            end_worker(sleeper);
+            sleeper.0.remove(&root.join("sys"));
+        }),
+        ("daemon ends", &|sleeper, root| assert!(sleeper.0.leave(&root.join("sys")).is_empty())),
+        ("next daemon", &|sleeper, _| next_daemon(sleeper, true)),
+        ("next daemon, no worker", &|sleeper, _| next_daemon(sleeper, false)),
+        ("guard", &|sleeper, root| guard(sleeper, root, true)),
+        ("guard, no worker", &|sleeper, root| guard(sleeper, root, false)),
+    ];
+    for (name, end) in ends {
+        for operators in [None, Some(7_000_000)] {
+            let root = tempfile::tempdir().unwrap();
+            let (mut sleeper, knobs) = limitable(root.path(), &[0, 5 << 20]);
+            sleeper.turn(false, &root.path().join("sys"));
+            assert_eq!(held(&knobs), [HALF, 5 << 20], "an operator's own limit is not exceeded");
+            if let Some(limit) = operators {
+                fs::write(&knobs[0], format!("{limit}\n")).unwrap();
+            }
+            end(&mut sleeper, root.path());
+            assert_eq!(held(&knobs), [operators.unwrap_or(0), 5 << 20], "{name}");
+            assert!(!kept(&sleeper.0.place.runtime).exists(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_is_changed_meanwhile_is_taken_for_an_operators_and_one_that_is_gone_is_set_again() {
+    let root = tempfile::tempdir().unwrap();
+    let sys = root.path().join("sys");
+    let (mut sleeper, knobs) = limitable(root.path(), &[0]);
+    let mut after = |limit: Option<u64>, is_gap| {
+        if let Some(limit) = limit {
+            fs::write(&knobs[0], format!("{limit}\n")).unwrap();
+        }
+        sleeper.turn(is_gap, &sys);
+        held(&knobs)[0]
+    };
+    assert_eq!(after(None, false), HALF);
+    let lower = 2 << 20;
+    assert_eq!(after(Some(lower), false), lower);
+    assert_eq!([true, false].map(|is_gap| after(None, is_gap)), [lower; 2]);
+    assert_eq!(after(Some(0), false), HALF);
+    assert_eq!([true, false].map(|is_gap| after(None, is_gap)), [0, HALF]);
+    // Its daemon stalled.
+    guard(&sleeper, root.path(), true);
+    let state = sleeper.0.place.groups.freezer.join("freezer.state");
+    assert_eq!((held(&knobs), fs::read_to_string(&state).unwrap().as_str()), (vec![0], "FROZEN"));
+    sleeper.turn(false, &sys);
+    assert_eq!((held(&knobs), fs::read_to_string(&state).unwrap().as_str()), (vec![HALF], "THAWED"));
+    // With its file system there is nothing to put back.
+    fs::remove_dir_all(sys.join("fs")).unwrap();
+    assert!(sleeper.0.leave(&sys).is_empty() && !kept(&sleeper.0.place.runtime).exists());
+}
+
+#[test]
+fn a_scrub_that_cannot_be_limited_has_stretches() {
+    for is_there in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let sys = root.path().join("sys");
+        let (mut sleeper, knobs) = limitable(root.path(), &[0, 0]);
+        sleeper.0.duty.pace = BackgroundPace::Share(250);
+        fs::remove_file(&knobs[1]).unwrap();
+        if is_there {
+            symlink("/proc/sys/kernel/ostype", &knobs[1]).unwrap();
+        }
+        let (mut count, mut begins) = (0, 0);
+        for look in 0..1_000 {
+            let was_running = sleeper.0.is_running;
+            sleeper.turn_at(Nanos::from_millis(10 * look), false, &sys);
+            count += u32::from(sleeper.0.is_running);
+            begins += u32::from(sleeper.0.is_running && !was_running);
+            assert_eq!(held(&knobs[..1]), [0]);
+            while sleeper.0.is_cancelling() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        assert!((230..=260).contains(&count) && begins > 3, "{count} {begins}");
+        assert_eq!(sleeper.0.message.ends_with("holds no number"), is_there, "{}", sleeper.0.message);
+    }
+}
+
+/// A process of its own: the worker of the test below, for which its last argument is the directory.
+#[test]
+fn child_that_works() {
+    let runtime = std::env::args_os().next_back().map(PathBuf::from).filter(|path| path.join("spec").is_file());
+    let Some(runtime) = runtime.filter(|path| path.is_absolute()) else { return };
+    crate::work::work(&runtime, Path::new("/sys")).unwrap();
+}
+
+#[test]
+fn a_scrub_beside_others_who_never_pause_comes_to_its_end_without_being_cancelled() {
+    let Some(disk) = LoopDisk::mirrored() else { return };
+    fs::write(disk.mounted.join("file"), vec![1; 64 << 20]).unwrap();
+    loop_disk::run("sync", &["-f"], &disk.mounted);
+    let total = used_on_disks(&File::open(&disk.mounted).unwrap().into()).unwrap() as f64;
+    let mut run = run(disk.root(), Kind::BtrfsScrub, &disk.mounted);
+    let sys = Path::new("/sys");
+    let Some(knobs) = knobs(run.spec.identity.lasting.unwrap().file_system, sys) else {
+        return println!("skipped: needs Linux 5.14");
+    };
+    let worker = WorkerProgram {
+        program: std::env::current_exe().unwrap().into(),
+        name: "worker".into(),
+        arguments: ["--exact", "run::limited::tests::child_that_works"].map(Into::into).to_vec(),
+        service_starter: None,
+    };
+    run.duty.pace = BackgroundPace::Share(500);
+    let (begun, mut seen) = (Instant::now(), BTreeSet::new());
+    while !run.state.is_over() && begun.elapsed() < Duration::from_secs(60) {
+        let now = Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap());
+        run.turn(now, false, (&worker, None), sys);
+        seen.insert(held(&knobs));
+        std::thread::sleep(Duration::from_millis(4));
+        run.look();
+    }
+    let (took, progress) = (begun.elapsed().as_secs_f64(), run.place.progress().unwrap());
+    assert_eq!(run.state, BackgroundState::Done, "{}", run.message);
+    assert!(!run.place.runtime.join("stopped").exists(), "it was never cancelled");
+    assert!((progress.done / total - 1.0).abs() < 0.02, "{} of {total}", progress.done);
+    // Each disk is read at half of the rate that is assumed.
+    assert!(seen.contains(&vec![HALF; 2]) && took > 2.0, "{seen:?} {took}");
+    assert_eq!(held(&knobs), [0; 2]);
+    let ran = run.report(&Automounts::default()).ran.as_secs_f64();
+    assert!((0.3..0.6).contains(&(ran / took)), "{ran} of {took}");
+}
