@@ -85,7 +85,10 @@ impl Learnt {
         let (seconds, items) = std::mem::take(&mut self.pending);
         let before = self.cost.measured_seconds.min(MEMORY_SECONDS);
         let known = before / self.cost.seconds_per_item;
-        let all = (known + items).max(known * KEPT_MIN).max(f64::MIN_POSITIVE);
+        let all = (known + items).max(known * KEPT_MIN);
+        if all <= 0.0 {
+            return;
+        }
         let (low, high) = SECONDS_PER_ITEM_RANGE;
         self.cost.seconds_per_item = ((before + seconds) / all).clamp(low, high);
         self.cost.measured_seconds += seconds;

@@ -77,7 +77,9 @@ impl Work {
     pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport, settings: &BackgroundSettings) -> f64 {
         let done = crate::quantity(report.done_items);
         let does = done > self.done_items;
-        if settings.what_is_lost_counts {
+        // Another worker may count anew what is left.
+        let is_same_count = report.total_items.map(crate::quantity) == self.total_items;
+        if settings.what_is_lost_counts && is_same_count {
             self.learnt.lost(self.done_items - done);
         }
         if settings.looking_costs_nothing && report.gets_on == Some(true) && !does {

@@ -41,7 +41,9 @@ const DATA_BYTES: usize = 6;
 const TREE_BYTES: usize = 7;
 /// Read errors, wrong checksums, wrong headers of metadata.
 const ERRORS: std::ops::Range<usize> = 8..11;
+const SUPERBLOCK_ERRORS: usize = 13;
 const UNCORRECTABLE: usize = 15;
+const CORRECTED: usize = 16;
 const LAST_PHYSICAL: usize = 17;
 
 const SCRUB: Opcode = opcode::read_write::<ScrubArgs>(0x94, 27);
@@ -72,6 +74,7 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let total = used_on_disks(&directory).map_err(WorkError::io("ask how much is used of the btrfs at", &path))?;
     let info = fs_info(&directory).map_err(WorkError::io("ask about the btrfs at", &path))?;
     let (mut position, mut found) = (worker.spec().position, worker.spec().found);
+    let mut is_told_within = false;
     for device in (position >> POSITION_DEVICE_SHIFT).max(1)..=info[0] {
         if !has_device(&directory, device) {
             continue;
@@ -81,12 +84,20 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
             // Others may have made and removed some since the last call.
             let extents = device_extents(&directory, device).map_err(WorkError::io("read the chunks of", &path))?;
             let mut finished = Finished::new(extents, position & POSITION_BYTE, found);
-            let ended = scrub_device(worker, &directory, device, &mut finished, total);
-            position = if ended.is_ok() { (device + 1) << POSITION_DEVICE_SHIFT } else { finished.position(device) };
+            // Until the kernel has told where it is within an extent, only the end of a call tells that one was finished.
+            let end = if is_told_within { None } else { finished.end() };
+            let ended = scrub_device(worker, &directory, (device, end), &mut finished, total);
+            is_told_within |= finished.is_told_within;
+            position = match (ended, end) {
+                (Ok(()), Some(end)) => (device << POSITION_DEVICE_SHIFT) | end,
+                (Ok(()), None) => (device + 1) << POSITION_DEVICE_SHIFT,
+                (Err(_), _) => finished.position(device),
+            };
             found = finished.found;
             worker.progress_with(found.bytes as f64, Some(total as f64), position, found);
             match ended {
-                Ok(()) => break,
+                Ok(()) if end.is_none() => break,
+                Ok(()) => {}
                 Err(errno) if goes_on(errno, || worker.was_stopped()) => {}
                 Err(Errno::CANCELED) => {
                     return Err(WorkError::Refused("the scrub was cancelled by somebody else".to_owned()));
@@ -123,7 +134,8 @@ impl Found {
     fn with(self, counts: &ScrubArgs) -> Self {
         Self {
             bytes: self.bytes + counts[DATA_BYTES] + counts[TREE_BYTES],
-            errors: self.errors + counts[ERRORS].iter().sum::<u64>(),
+            errors: self.errors + counts[ERRORS].iter().sum::<u64>() + counts[SUPERBLOCK_ERRORS],
+            corrected: self.corrected + counts[CORRECTED] + counts[SUPERBLOCK_ERRORS],
             uncorrectable: self.uncorrectable + counts[UNCORRECTABLE],
             ..self
         }
@@ -136,17 +148,17 @@ impl Finished {
     }
 }
 
-/// One call for the rest of a device, while another thread says how far it is.
+/// One call for a device up to a byte, or for the rest of it, while another thread says how far it is.
 fn scrub_device(
     worker: &Worker,
     directory: &OwnedFd,
-    device: u64,
+    (device, end): (u64, Option<u64>),
     finished: &mut Finished,
     total: u64,
 ) -> Result<(), Errno> {
     let before = finished.found;
     let mut args: ScrubArgs = [0; 128];
-    (args[DEVICE], args[START], args[END]) = (device, finished.at, u64::MAX);
+    (args[DEVICE], args[START], args[END]) = (device, finished.at, end.unwrap_or(u64::MAX));
     let over = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {

@@ -116,6 +116,8 @@ pub struct Found {
     pub errors: u64,
     /// Of those, what could not be corrected.
     pub uncorrectable: u64,
+    /// Of a scrub, those that another look would not find, as they were corrected or have no place among the extents.
+    pub corrected: u64,
     /// Of a check of an array that is under way: what the kernel counted since it began, beside `errors`.
     pub under_way: u64,
 }

@@ -29,6 +29,8 @@ pub(super) struct Limiting {
     rate: Rate,
     /// It could not be limited: until the next gap it has stretches.
     has_failed: bool,
+    /// Where it was when it was limited first, and its share.
+    begun: Option<(u64, u16)>,
 }
 
 /// What a scrub has of a disk that others use.
@@ -122,16 +124,29 @@ impl Run {
     pub(super) fn limit_beside(&mut self, is_gap: bool, sys: &Path) -> Option<Limit> {
         // In the next stretch it is tried again.
         self.limiting.has_failed &= !is_gap;
-        let BackgroundPace::Share(share) = self.duty.pace else { return None };
         if is_gap || self.spec.kind != Kind::BtrfsScrub || !self.wants() || self.limiting.has_failed {
             return None;
         }
-        let limit = Limit::of(share, &self.limiting.rate);
+        let limit = Limit::of(self.share_of_chunk()?, &self.limiting.rate);
         match self.limiting.limit {
             Some(in_force) if in_force.is_near(limit) => Some(in_force),
             Some(_) => Some(limit),
             None => self.knobs(sys).map(|_| limit),
         }
+    }
+
+    /// The part of the time that it has beside others: until the end of the chunk in which it was limited first also when it is to have gaps
+    /// alone again. A gap puts it ahead of the plan, and the chunk would be lost by what was gained.
+    fn share_of_chunk(&mut self) -> Option<u16> {
+        match (self.duty.pace, self.limiting.begun) {
+            (BackgroundPace::Share(share), begun) => {
+                let position = begun.map_or_else(|| self.position().0, |(position, _)| position);
+                self.limiting.begun = Some((position, share));
+            }
+            (BackgroundPace::Gaps, Some((position, _))) if self.is_running && position == self.position().0 => {}
+            _ => self.limiting.begun = None,
+        }
+        self.limiting.begun.map(|(_, share)| share)
     }
 
     /// The knobs of its file system, by what is written on that: opening its path here might take long.

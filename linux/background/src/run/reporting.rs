@@ -91,7 +91,7 @@ impl Run {
 
     /// Where it is, if what it has done from there on is lost when it is stopped.
     pub(crate) fn begins_again_at(&self) -> Option<u64> {
-        (self.spec.kind == Kind::BtrfsBalance).then(|| self.position().0)
+        matches!(self.spec.kind, Kind::BtrfsBalance | Kind::BtrfsScrub).then(|| self.position().0)
     }
 
     /// Where another worker would go on, and what was found up to there.
@@ -178,12 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn only_of_a_balance_it_matters_where_it_is_when_it_is_stopped() {
+    fn only_of_what_goes_by_chunks_it_matters_where_it_is_when_it_is_stopped() {
         let root = tempfile::tempdir().unwrap();
         let mut run = stored(root.path(), Before::default());
         assert_eq!(run.begins_again_at(), None);
-        run.spec.kind = Kind::BtrfsBalance;
-        assert_eq!(run.begins_again_at(), Some(6_000));
+        for kind in [Kind::BtrfsBalance, Kind::BtrfsScrub] {
+            run.spec.kind = kind;
+            assert_eq!(run.begins_again_at(), Some(6_000));
+        }
         say(&run, Progress { position: 5_000, ..Progress::default() });
         assert_eq!(run.begins_again_at(), Some(5_000));
     }

@@ -20,6 +20,8 @@ pub(super) struct Finished {
     bytes: u64,
     /// No fewer bytes were read before it came there.
     bytes_before: u64,
+    /// The kernel told where it is within an extent. Some (5.18 to 6.10) tell at most where extents end, and of one that is full not that.
+    pub(super) is_told_within: bool,
 }
 
 impl Finished {
@@ -27,14 +29,20 @@ impl Finished {
     pub(super) fn new(extents: Vec<Range<u64>>, at: u64, found: Found) -> Self {
         let next = extents.iter().find(|extent| extent.end > at);
         let at = next.map_or(at, |extent| extent.start.max(at));
-        Self { extents, at, found, last: at, bytes: found.bytes, bytes_before: found.bytes }
+        let bytes = found.bytes;
+        Self { extents, at, found, last: at, bytes, bytes_before: bytes, is_told_within: false }
+    }
+
+    /// The end of the next extent.
+    pub(super) fn end(&self) -> Option<u64> {
+        self.extents.iter().map(|extent| extent.end).find(|end| *end > self.at)
     }
 
     /// The kernel says that it is at a byte, with so much found in all. At the end of an extent it may still be reading the rest of it
     /// (`scrub_simple_mirror` says so before `flush_scrub_stripes` waits for that and says where it was); in the next one it is through.
     pub(super) fn look(&mut self, last: u64, now: Found) {
         if last != self.last {
-            // Kernels that say nothing but where extents end (5.18 to 6.14) have read of the next one since.
+            // Kernels that say nothing but where extents end have read of the next one since.
             if !self.is_end(self.last) {
                 self.bytes_before = self.bytes;
             }
@@ -47,6 +55,15 @@ impl Finished {
             let before = now.bytes.saturating_sub(last - start).max(self.bytes_before).saturating_sub(COUNTED_AHEAD);
             (self.at, self.found) = (*start, Found { bytes: before.max(self.found.bytes), ..now });
         }
+        self.is_told_within |= self.extents.iter().any(|extent| extent.start < last && last < extent.end);
+        self.keep_corrected(now);
+    }
+
+    /// Of what is begun again all is found again but what was corrected.
+    fn keep_corrected(&mut self, now: Found) {
+        let more = now.corrected.saturating_sub(self.found.corrected);
+        self.found.errors += more;
+        self.found.corrected += more;
     }
 
     /// The call ended before its end, and nothing is being read any more. On kernels that say nothing but where extents end, errors of the
@@ -92,6 +109,10 @@ mod tests {
         scrub.look(60 * MIB, found(1_062, 6));
         scrub.ended(90 * MIB, found(1_092, 7));
         assert_eq!(state(&scrub), (1, 1_000, 5), "in the first");
+        let corrected = |count| Found { corrected: count, ..found(1_092, 5 + count) };
+        scrub.look(90 * MIB, corrected(2));
+        scrub.ended(95 * MIB, corrected(3));
+        assert_eq!((state(&scrub), scrub.found.corrected), ((1, 1_000, 8), 3), "what was corrected is not found again");
         let mut scrub = finished();
         scrub.look(90 * MIB, found(1_092, 7));
         scrub.look(120 * MIB, found(1_122, 8));
@@ -128,11 +149,17 @@ mod tests {
     #[test]
     fn where_only_ends_of_extents_are_told_what_ended_stays_finished() {
         let mut scrub = finished();
+        assert_eq!(scrub.end(), Some(101 * MIB));
         scrub.look(0, found(1_090, 5));
         scrub.look(101 * MIB, found(1_110, 6));
         scrub.look(101 * MIB, found(1_190, 6));
         scrub.look(201 * MIB, found(1_205, 7));
         assert_eq!(state(&scrub), (101, 1_097, 7), "the second may still be read");
+        assert!(!scrub.is_told_within && scrub.end() == Some(201 * MIB));
+        scrub.look(250 * MIB, found(1_205, 7));
+        assert!(!scrub.is_told_within);
+        scrub.look(202 * MIB - 2 * MIB, found(1_205, 7));
+        assert!(scrub.is_told_within);
         let mut scrub = finished();
         scrub.look(0, found(1_090, 5));
         scrub.look(101 * MIB, found(1_110, 6));

@@ -69,6 +69,27 @@ fn beside_others_a_scrub_has_its_share_of_what_it_reads_in_gaps() {
     assert!(!sleeper.0.place.runtime.join("stopped").exists());
 }
 
+/// What was read of a chunk beside others and in the gap that put it ahead of its plan would be lost.
+#[test]
+fn a_chunk_that_was_begun_beside_others_is_ended_beside_them() {
+    let root = tempfile::tempdir().unwrap();
+    let sys = root.path().join("sys");
+    let (mut sleeper, knobs) = limitable(root.path(), &[0]);
+    let progress = sleeper.0.place.runtime.join("progress");
+    let at = |position| replace(&progress, &Progress { position, ..Progress::default() }, false).unwrap();
+    at(1);
+    for (is_gap, limit) in [(false, HALF), (true, 0), (false, HALF)] {
+        sleeper.turn(is_gap, &sys);
+        assert_eq!((held(&knobs), sleeper.0.is_running), (vec![limit], true));
+        sleeper.0.duty.pace = BackgroundPace::Gaps;
+    }
+    at(2);
+    sleeper.turn(false, &sys);
+    assert_eq!((held(&knobs), sleeper.0.is_running), (vec![0], false));
+    sleeper.turn(false, &sys);
+    assert!(!sleeper.0.is_running);
+}
+
 /// The worker ends without a word.
 fn end_worker(sleeper: &mut Sleeper) {
     let child = sleeper.0.child.as_mut().unwrap();
@@ -108,7 +129,11 @@ fn what_the_knobs_held_is_put_back_and_what_an_operator_set_is_kept() {
     let ends: [(&str, End<'_>); 10] = [
         ("in a gap", &|sleeper, root| sleeper.turn(true, &root.join("sys"))),
         ("held", &|sleeper, root| paced(sleeper, root, BackgroundPace::Hold)),
-        ("gaps only", &|sleeper, root| paced(sleeper, root, BackgroundPace::Gaps)),
+        ("gaps only, in another chunk", &|sleeper, root| {
+            let progress = Progress { position: 1 << 30, ..Progress::default() };
+            replace(&sleeper.0.place.runtime.join("progress"), &progress, false).unwrap();
+            paced(sleeper, root, BackgroundPace::Gaps);
+        }),
         ("ended", &|sleeper, _| {
             end_worker(sleeper);
             sleeper.0.look();
