@@ -79,6 +79,8 @@ pub struct BackgroundFound {
     pub errors: u64,
     /// Of those, what could not be corrected.
     pub uncorrectable: u64,
+    /// Of a scrub, those that another look would not find.
+    pub corrected: u64,
     /// What the check that is under way counted, beside `errors`.
     pub under_way: u64,
 }

@@ -23,7 +23,7 @@ fn row(id: u32, name: &str) -> BackgroundRow {
         done_items: 12.5,
         total_items: None,
         position: 12,
-        found: BackgroundFound { bytes: 4096, errors: 2, uncorrectable: 1, under_way: 0 },
+        found: BackgroundFound { bytes: 4096, errors: 2, uncorrectable: 1, corrected: 1, under_way: 0 },
         used_percent_max: 50,
         ran_ms: 7,
         cost: BackgroundCost { seconds_per_item: 1.0 / 3.0, measured_seconds: 0.0, slow_down: None },

@@ -25,6 +25,7 @@ pub(crate) fn spec(row: &BackgroundRow) -> Option<Spec> {
             bytes: row.found.bytes,
             errors: row.found.errors,
             uncorrectable: row.found.uncorrectable,
+            corrected: row.found.corrected,
             under_way: row.found.under_way,
         },
         used_percent_max: row.used_percent_max,
@@ -56,9 +57,9 @@ pub(crate) fn keep_identity(row: &mut BackgroundRow, identity: &FileIdentity) {
 
 /// How far its workers came, for the store.
 pub(crate) fn keep_position(row: &mut BackgroundRow, position: u64, found: &Found) {
-    let Found { bytes, errors, uncorrectable, under_way } = *found;
+    let Found { bytes, errors, uncorrectable, corrected, under_way } = *found;
     row.position = position;
-    row.found = BackgroundFound { bytes, errors, uncorrectable, under_way };
+    row.found = BackgroundFound { bytes, errors, uncorrectable, corrected, under_way };
 }
 
 /// Now, by the wall clock and by the loop's.
