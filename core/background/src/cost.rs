@@ -17,7 +17,7 @@ const SLOW_DOWN_ASSUMED: f64 = 1.0;
 /// An estimate that moved by this part is worth a new plan, and keeping.
 const NEWS_SHARE: f64 = 0.1;
 /// What is lost at once leaves this part of what was known to have been done.
-const KEPT_MIN: f64 = 0.5;
+const KEPT_SHARE_MIN: f64 = 0.5;
 const SECONDS_PER_ITEM_RANGE: (f64, f64) = (1e-12, 1e6);
 
 /// A decaying mean over time.
@@ -85,7 +85,7 @@ impl Learnt {
         let (seconds, items) = std::mem::take(&mut self.pending);
         let before = self.cost.measured_seconds.min(MEMORY_SECONDS);
         let known = before / self.cost.seconds_per_item;
-        let all = (known + items).max(known * KEPT_MIN);
+        let all = (known + items).max(known * KEPT_SHARE_MIN);
         if all <= 0.0 {
             return;
         }

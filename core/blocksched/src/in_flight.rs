@@ -97,6 +97,11 @@ impl InFlight {
         self.probes.is_some()
     }
 
+    /// Whether it waits for a place at the device, if it has something queued: it has none, and is not passed over.
+    pub(crate) fn waits(&self) -> bool {
+        self.count() == 0 && !self.is_passed_over()
+    }
+
     /// When the next probe is due, once it is passed over.
     pub(crate) fn probe_at(&self) -> Nanos {
         self.moved_at + Nanos(HUNG_AFTER.0 << self.probes.unwrap_or(0).min(DOUBLINGS_MAX))

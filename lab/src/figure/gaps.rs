@@ -16,13 +16,13 @@ use crate::workload::{
     Access, Appearance, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
 };
 use minerva_model::{CgroupVersion, Nanos};
-use plan::{BURST_MS, GIVEN_S, PAUSE_MS, SETTLE};
+use plan::{BURST_MS, PAUSE_MS, SETTLE};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use tool::Tool;
 
-pub use plan::{GapsPlan, GapsReader, GapsWork};
+pub use plan::{GAPS_DEADLINE_S, GapsPlan, GapsReader, GapsWork};
 pub use window::Bursts;
 
 const SLICE_MS: u64 = 1000;
@@ -155,9 +155,9 @@ impl Stage<'_> {
         };
         self.wait(SETTLE)?;
         let added = boottime();
-        self.tool.add(GIVEN_S, &contents::arguments(work, self.disk, files.path()))?;
+        self.tool.add(GAPS_DEADLINE_S, &contents::arguments(work, self.disk, files.path()))?;
         let measured = self.window(spans, true).and_then(|(window, counted)| {
-            let done_s = Some((self.until_done(spans, added)?, GIVEN_S));
+            let done_s = self.until_done(spans, added)?;
             Ok((Bursts { done_s, ..window }, counted))
         });
         self.tool.run(&["background", "remove", "work"])?;

@@ -25,7 +25,7 @@ pub use cache::{
 pub use characterise::{BatchProgram, CharacterisePlan, Characterised, Does, TruePhase, batch_programs, characterise};
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
 pub use crowd::{CrowdPlan, CrowdResult, crowd};
-pub use gaps::{Bursts, GapsPlan, GapsReader, GapsResult, GapsWork, gaps};
+pub use gaps::{Bursts, GAPS_DEADLINE_S, GapsPlan, GapsReader, GapsResult, GapsWork, gaps};
 pub use idle::{Alone, Beside, IdlePlan, IdleResult, Window, idle};
 pub use kill::{Bounds, EffectResult, KillPlan, KillResult, ReadStore, kill_restore};
 pub use makespan::{MakespanJob, MakespanPlan, MakespanRound, MakespanRun, alike_jobs, makespan, mixed_jobs};

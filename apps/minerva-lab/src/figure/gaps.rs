@@ -3,7 +3,7 @@
 use super::{Line, drawn_seed, median};
 use crate::cli::GapsArguments;
 use crate::{binaries, signals};
-use minerva_lab::figure::{Bursts, GapsPlan, GapsReader, GapsResult, GapsWork, gaps};
+use minerva_lab::figure::{Bursts, GAPS_DEADLINE_S, GapsPlan, GapsReader, GapsResult, GapsWork, gaps};
 use minerva_lab::workload::{Latency, WorkerProgram};
 use std::time::Instant;
 
@@ -105,8 +105,8 @@ fn tell_pair(disk: &str, rounds: u32, result: &GapsResult) {
         result.pairs.len(),
         percent(with.requests_per_s, without.requests_per_s),
         match with.done_s {
-            Some((Some(done_s), given_s)) => format!("done after {done_s:.0} of {given_s} s"),
-            _ => "not done in time".to_owned(),
+            Some(done_s) => format!("done after {done_s:.0} of {GAPS_DEADLINE_S} s"),
+            None => "not done in time".to_owned(),
         },
     );
 }
@@ -183,21 +183,19 @@ fn used(disk: &str, result: &GapsResult) -> Line {
 
 /// How much of the work was done by its deadline.
 fn in_time(disk: &str, result: &GapsResult) -> Line {
-    let works: Vec<(Option<f64>, u64)> = result.pairs.iter().filter_map(|[with, _]| with.done_s).collect();
-    let done: Vec<f64> = works.iter().filter_map(|(done_s, _)| *done_s).collect();
-    let given_s = works.first().map_or(0, |(_, given_s)| *given_s);
-    let part = percent(done.len() as f64, works.len() as f64);
+    let all = result.pairs.len();
+    let done: Vec<f64> = result.pairs.iter().filter_map(|[with, _]| with.done_s).collect();
+    let part = percent(done.len() as f64, all as f64);
     Line {
         id: "gaps",
         value: part,
         unit: "% of the work done by its deadline",
         goal: "100".to_owned(),
-        met: is_enough(result) && done.len() == works.len(),
+        met: is_enough(result) && done.len() == all,
         detail: format!(
-            "{disk}, {}: {} of {}, after {:.0} s in the median of the {given_s} s that it was given",
+            "{disk}, {}: {} of {all}, after {:.0} s in the median of the {GAPS_DEADLINE_S} s that it was given",
             result.words,
             done.len(),
-            works.len(),
             median(done.iter().copied()),
         ),
     }

@@ -11,7 +11,7 @@ pub(super) const SETTLE: Nanos = Nanos::from_secs(3);
 
 /// Within how many seconds work is to be done: in the gaps of a reader that pauses far more than it needs, and so little beside one that never
 /// does that it has to take time from it.
-pub(super) const GIVEN_S: u64 = 600;
+pub const GAPS_DEADLINE_S: u64 = 600;
 
 /// A kind of background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl GapsPlan {
         // Work is done within as much time again where the reader pauses, and as late as it may be where it does not.
         let until_done = |reader: &GapsReader| match reader {
             GapsReader::Pauses => window(reader),
-            GapsReader::Steady => GIVEN_S as f64 - window(reader),
+            GapsReader::Steady => GAPS_DEADLINE_S as f64 - window(reader),
         };
         // Of each pair both windows settle, and the one with work is looked at once more and is removed.
         let pair = |reader| 2.0 * window(reader) + until_done(reader).max(0.0) + 4.0 * SETTLE.as_secs_f64();

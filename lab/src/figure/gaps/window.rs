@@ -1,6 +1,6 @@
 //! The reader's bursts and pauses, and what background work does meanwhile.
 
-use super::plan::GIVEN_S;
+use super::plan::GAPS_DEADLINE_S;
 use super::tool::Told;
 use super::{BLOCK_BYTES, SETTLE, SLICE_MS, Stage};
 use crate::clock::boottime;
@@ -24,9 +24,8 @@ pub struct Bursts {
     pub beside: f64,
     /// The work was over before the window was.
     pub is_over: bool,
-    /// Seconds from adding the work until it was seen to be done, and those that it was given; nothing without work, and no first of work that
-    /// was not done in time.
-    pub done_s: Option<(Option<f64>, u64)>,
+    /// Seconds from adding the work until it was seen to be done; nothing without work, and of work that was not done within [`GAPS_DEADLINE_S`].
+    pub done_s: Option<f64>,
 }
 
 impl Bursts {
@@ -84,7 +83,7 @@ impl Stage<'_> {
     /// Goes on with bursts and pauses, of a reader without any with bursts alone, until the work that was added at `added` is done, for as long as
     /// it was given. Answers after how many seconds it was.
     pub(super) fn until_done(&self, spans: &[(u64, u64)], added: Nanos) -> Result<Option<f64>> {
-        let due = added + Nanos::from_secs(GIVEN_S);
+        let due = added + Nanos::from_secs(GAPS_DEADLINE_S);
         for (number, (burst_ms, pause_ms)) in (1..).zip(spans.iter().cycle()) {
             let mut worker = self.worker(number)?;
             worker.start()?;

@@ -1,15 +1,13 @@
 //! Flows of which all that is at the device hangs. Where others wait they are passed over (`in_flight`), outside of all orders.
 
 use super::Cfq;
-use crate::in_flight::InFlight;
 use crate::{Dispatch, FlowId, FlowParameters};
 use minerva_model::Nanos;
 
 impl Cfq {
     /// Whether any flow has work and nothing at the device, and is not passed over.
     pub(super) fn somebody_waits(&self) -> bool {
-        let waits = |in_flight: &InFlight| in_flight.count() == 0 && !in_flight.is_passed_over();
-        self.flows.any(|flow| !flow.queue.is_empty() && waits(&flow.state.in_flight))
+        self.flows.any(|flow| !flow.queue.is_empty() && flow.state.in_flight.waits())
     }
 
     /// Whether any flow has work that is not passed over.

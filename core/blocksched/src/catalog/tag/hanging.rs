@@ -1,7 +1,6 @@
 //! Flows whose requests hang: they have no place at the device, and are passed over where somebody waits for that.
 
 use super::{Rank, State, Tag, priority};
-use crate::in_flight::InFlight;
 use crate::{Dispatch, FlowId};
 use minerva_model::Nanos;
 
@@ -38,8 +37,7 @@ impl Tag {
         if now < until {
             return Some(Dispatch::WaitUntil(until));
         }
-        let waits = |in_flight: &InFlight| in_flight.count() == 0 && !in_flight.is_passed_over();
-        let somebody_waits = self.flows.any(|flow| !flow.queue.is_empty() && waits(&flow.state.in_flight));
+        let somebody_waits = self.flows.any(|flow| !flow.queue.is_empty() && flow.state.in_flight.waits());
         while let Some(flow) = self.at_device.give_up_one() {
             let in_flight = &mut self.flows.at(flow).state.in_flight;
             in_flight.give_up();
