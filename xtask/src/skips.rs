@@ -3,8 +3,8 @@
 
 use crate::shell::display;
 use anyhow::{Context, Result};
-use std::io::{BufRead, Write};
-use std::process::Command;
+use std::io::{BufRead, BufReader, Seek, Write};
+use std::process::{Command, Stdio};
 
 /// What a line that tells of a skip begins with.
 const SKIPPED: &str = "skipped: ";
@@ -56,11 +56,16 @@ impl Skips {
     /// started.
     pub(crate) fn test(&mut self, command: &mut Command) -> Result<(bool, String)> {
         let line = display(command);
-        let output = command.output().with_context(|| format!("start `{line}`"))?;
+        // Files, as a pipe has no end while a program that the tests left behind has it open.
+        let (mut output, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(errors.try_clone()?);
+        let status = command.status().with_context(|| format!("start `{line}`"))?;
+        output.rewind()?;
+        errors.rewind()?;
         let mut shown = Vec::new();
-        self.read(output.stdout.as_slice(), &mut shown).context("read what the tests print")?;
-        self.told.extend(pass_on_errors(output.stderr.as_slice(), &mut shown));
-        Ok((output.status.success(), String::from_utf8_lossy(&shown).into_owned()))
+        self.read(BufReader::new(output), &mut shown).context("read what the tests print")?;
+        self.told.extend(pass_on_errors(BufReader::new(errors), &mut shown));
+        Ok((status.success(), String::from_utf8_lossy(&shown).into_owned()))
     }
 
     /// Takes what others collected.

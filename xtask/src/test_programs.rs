@@ -29,6 +29,9 @@ const NICE: &str = "10";
 /// What ends a program from a terminal ends tests too. nohup(1), and shells that start something in the background, have it ignored, and
 /// programs leave it so.
 const SIGNALS: &str = "--default-signal=HUP,INT,QUIT";
+/// Ends a program that hangs, so that all others' results are told. The longest takes five minutes beside builds. In the foreground it
+/// and the program are ended from the terminal.
+const TIMEOUT: &[&str] = &["timeout", "--foreground", "--verbose", "--kill-after=10", "1200"];
 
 /// One program of tests.
 pub(crate) struct TestProgram {
@@ -91,20 +94,18 @@ impl TestProgram {
 
     /// As cargo would run it from a terminal.
     pub(crate) fn command(&self) -> Command {
-        let mut env = Command::new("env");
-        env.arg(SIGNALS).arg(&self.path);
-        self.command_by(env)
+        self.command_by(&[])
     }
 
     /// The same, giving way to others.
     pub(crate) fn nice_command(&self) -> Command {
-        let mut nice = Command::new("nice");
-        nice.args(["-n", NICE, "env", SIGNALS]).arg(&self.path);
-        self.command_by(nice)
+        self.command_by(&["nice", "-n", NICE])
     }
 
-    fn command_by(&self, mut command: Command) -> Command {
+    fn command_by(&self, before: &[&str]) -> Command {
         let folder = root().join(&self.folder);
+        let mut command = Command::new("env");
+        command.arg(SIGNALS).args(before).args(TIMEOUT).arg(&self.path);
         command.args(["--quiet", "--show-output"]).env("CARGO_MANIFEST_DIR", &folder).current_dir(folder);
         command
     }
@@ -114,6 +115,7 @@ impl TestProgram {
 pub(crate) mod tests {
     use super::{NOT_SHARING, TestProgram};
     use crate::shell::root;
+    use crate::skips::Skips;
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
     use std::process::Command;
@@ -138,6 +140,19 @@ pub(crate) mod tests {
             let tests = root().join(folder).join("tests");
             let is_there = tests.join(format!("{name}.rs")).exists() || tests.join(name).join("main.rs").exists();
             assert!(is_there, "{folder} has no test {name}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended_and_what_it_said_and_its_end_are_told() {
+        let scratch = tempfile::tempdir().unwrap();
+        // Its child keeps its output open.
+        let program = program(scratch.path(), "xtask", "program", "echo said; sleep 100 & exec sleep 100");
+        for command in [program.command(), program.nice_command()] {
+            let arguments = command.get_args().map(|one| if one == "1200" { "0.2".as_ref() } else { one });
+            let mut sooner = Command::new(command.get_program());
+            let (passed, said) = Skips::default().test(sooner.args(arguments)).unwrap();
+            assert!(!passed && said.contains("said\n") && said.contains("timeout: sending signal TERM"), "{said}");
         }
     }
 

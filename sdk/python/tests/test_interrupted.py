@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
@@ -80,6 +81,56 @@ def test_an_operation_whose_wait_is_interrupted_is_cancelled(server: Running, mo
         with interrupted_once(asked):
             client.coordinate(bytes=1, request_id="mine")
         server.script.until("it is cancelled", lambda: server.script.cancelled == ["mine"])
+
+
+@pytest.mark.parametrize(
+    ("method", "use"),
+    [
+        ("Describe", lambda client: client.describe()),
+        ("Coordinate", lambda client: client.coordinate(bytes=1)),
+        ("Cancel", lambda client: client.coordinate(bytes=1).cancel()),
+    ],
+)
+def test_what_grpcio_does_is_not_interrupted_halfway(
+    server: Running, method: str, use: Callable[[minerva.Client], object]
+) -> None:
+    with minerva.connect(server.address) as client:
+        assert client._link is not None
+        called, inside, done = getattr(client._link.stub, method), threading.Event(), threading.Event()
+
+        def calling(*arguments: object, **options: object) -> object:
+            # As if it held a lock: where the interrupt is raised here, it is not let go.
+            inside.set()
+            time.sleep(0.2)
+            done.set()
+            return called(*arguments, **options)
+
+        setattr(client._link.stub, method, calling)
+        with interrupted_once(inside):
+            use(client)
+            # Over before it was interrupted, on a slow machine.
+            time.sleep(PATIENCE_SECONDS)
+        assert done.wait(PATIENCE_SECONDS / 2)
+        assert client.describe().tenant == "vm4"
+
+
+def test_the_close_of_a_client_is_not_interrupted_halfway(server: Running) -> None:
+    client = minerva.connect(server.address)
+    client.describe()
+    assert client._link is not None
+    close, inside, done = client._link.channel.close, threading.Event(), threading.Event()
+
+    def closing() -> None:
+        inside.set()
+        time.sleep(0.2)
+        close()
+        done.set()
+
+    setattr(client._link.channel, "close", closing)
+    with interrupted_once(inside):
+        client.close()
+        time.sleep(PATIENCE_SECONDS)
+    assert done.wait(PATIENCE_SECONDS / 2)
 
 
 # Its first thread forks while another one is still looking for the server.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import threading
@@ -14,6 +15,7 @@ import grpc
 
 from . import _wire, cache
 from ._address import Credentials
+from ._apart import apart
 from ._errors import UNSERVED, MinervaError, NoServer, Status, UnknownDevice
 from ._link import (
     LOOK_SECONDS_MAX,
@@ -69,7 +71,7 @@ class _Link:
         while True:
             try:
                 left = attempts.left(time.monotonic())
-                answer = method(request, timeout=left, metadata=self.server.metadata)
+                answer = apart(functools.partial(method, request, timeout=left, metadata=self.server.metadata))
                 self.server.is_served = True
                 return answer
             except grpc.RpcError as error:
@@ -131,7 +133,7 @@ class _Kept(Generic[_Request, _Response]):
         if self._link is None or self._link.process != os.getpid():
             return
         if self._call is not None:
-            self._call.cancel()
+            apart(self._call.cancel)
         # One that could not be started is not waited for.
         if self._keeper.is_alive():
             self._keeper.join(TELL_SECONDS_MAX)
@@ -312,6 +314,65 @@ class Coordinated:
         return link if link is not None and link.process == os.getpid() else None
 
 
+class _Asking:
+    """The wait of one operation, which another thread can end."""
+
+    def __init__(self, link: _Link, request: v1.CoordinateRequest) -> None:
+        self._link = link
+        self._request = request
+        self._waiting = Waiting(link.server, request, time.monotonic())
+        self._call: grpc.Call | None = None
+        self._ended = threading.Event()
+
+    def wait(self) -> Begun:
+        """Asks, and asks again under the same key when the server was away, until the operation begins or nobody waits for it."""
+        while True:
+            status = self._listen()
+            begun = self._waiting.begun(time.monotonic())
+            if begun is None:
+                self._ended.wait(self._waiting.ended(status, time.monotonic()))
+                begun = self._waiting.begun(time.monotonic())
+            if begun is not None:
+                return begun
+            if self._ended.is_set():
+                return Begun.UNSERVED
+            self._link.server.revive()
+
+    def end(self) -> None:
+        """Nobody waits any more."""
+        self._ended.set()
+        if self._call is not None:
+            self._call.cancel()
+
+    def _listen(self) -> Status:
+        """One stream: until the operation may begin, the stream ends, or there is no more time for it."""
+        waiting = self._waiting
+        self._call = call = self._link.stub.Coordinate(self._request, metadata=self._link.server.metadata)
+        if self._ended.is_set():
+            call.cancel()
+        try:
+            while True:
+                left = waiting.left(time.monotonic())
+                # A stream cannot be told a new limit, so a timer ends it.
+                timer = None if left is None else threading.Timer(left, call.cancel)
+                if timer is not None:
+                    timer.daemon = True
+                    timer.start()
+                try:
+                    response = next(call, None)
+                finally:
+                    if timer is not None:
+                        timer.cancel()
+                if response is None:
+                    return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the wait")
+                if waiting.answered(response, time.monotonic()):
+                    return Status(grpc.StatusCode.OK)
+        except grpc.RpcError as error:
+            return Status.of(error)
+        finally:
+            call.cancel()
+
+
 class Client:
     """A tenant's connection. Threads may share it; a child that the process forks may not, and does without."""
 
@@ -335,7 +396,7 @@ class Client:
         """Closes the connection; what it holds is released."""
         self._search.end()
         if self._link is not None and self._link.process == os.getpid():
-            self._link.channel.close()
+            apart(self._link.channel.close)
 
     def __enter__(self) -> Client:
         return self
@@ -541,8 +602,9 @@ class Client:
         if link is None:
             return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, written and written.in_place())
         asked = time.monotonic()
+        asking = _Asking(link, request)
         try:
-            begun = _wait(link, request)
+            begun = apart(asking.wait)
             if begun not in (Begun.TOLD, Begun.IN_POOL):
                 link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
         except NoServer as absence:
@@ -552,6 +614,7 @@ class Client:
             # Refused, it is not under way.
             raise
         except BaseException:
+            apart(asking.end)
             link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
             raise
         waited = time.monotonic() - asked
@@ -616,43 +679,3 @@ def connect(
     mend, such as an address that cannot be read."""
     search = Search(address, credentials, patience_seconds)
     return Client(search, search.look())
-
-
-def _wait(link: _Link, request: v1.CoordinateRequest) -> Begun:
-    """Asks, and asks again under the same key when the server was away, until the operation begins."""
-    server = link.server
-    waiting = Waiting(server, request, time.monotonic())
-    while True:
-        status = _listen(link, request, waiting)
-        if waiting.begun(time.monotonic()) is None:
-            time.sleep(waiting.ended(status, time.monotonic()))
-        begun = waiting.begun(time.monotonic())
-        if begun is not None:
-            return begun
-        server.revive()
-
-
-def _listen(link: _Link, request: v1.CoordinateRequest, waiting: Waiting) -> Status:
-    """One stream: until the operation may begin, the stream ends, or there is no more time for it."""
-    call = link.stub.Coordinate(request, metadata=link.server.metadata)
-    try:
-        while True:
-            left = waiting.left(time.monotonic())
-            # A stream cannot be told a new limit, so a timer ends it.
-            timer = None if left is None else threading.Timer(left, call.cancel)
-            if timer is not None:
-                timer.daemon = True
-                timer.start()
-            try:
-                response = next(call, None)
-            finally:
-                if timer is not None:
-                    timer.cancel()
-            if response is None:
-                return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the wait")
-            if waiting.answered(response, time.monotonic()):
-                return Status(grpc.StatusCode.OK)
-    except grpc.RpcError as error:
-        return Status.of(error)
-    finally:
-        call.cancel()
