@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// A daemon that is not ready after this long will not be.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
+/// A daemon that hangs takes connections still, and answers none.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 /// It restores every knob at its end, which takes a moment.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -175,6 +177,7 @@ impl Daemon {
     pub fn metrics(&self) -> Result<BTreeMap<String, f64>> {
         let socket = DaemonConfig::metrics_socket(&self.directory);
         let mut stream = UnixStream::connect(&socket).at("connect to", &socket)?;
+        stream.set_read_timeout(Some(ANSWER_PATIENCE)).at("connect to", &socket)?;
         let request = b"GET /metrics HTTP/1.1\r\nHost: minervad\r\nConnection: close\r\n\r\n";
         stream.write_all(request).at("write to", &socket)?;
         let mut text = String::new();

@@ -4,11 +4,12 @@
 //! one runs those that need only a processor, and gives way to the first, which helps it at the end. A third one has what only
 //! compiles, such as clippy; it gets the processors when nothing else wants them.
 
-use crate::shell::{is_installed, target};
+use crate::shell::{is_installed, target, was_ended_by_limit};
 use crate::skips::Skips;
 use crate::test_programs::TestProgram;
 use anyhow::{Result, anyhow};
 use std::ffi::OsStr;
+use std::fmt;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
@@ -16,6 +17,8 @@ use std::time::Instant;
 
 /// So many programs that failed are run again; of more the cause is not chance.
 const RETRIED_MAX: usize = 3;
+/// After so many programs that hung a lane ends: whatever let them hang would do so with others too, each for as long.
+const HUNG_MAX: usize = 2;
 /// Where tests that pack programs find this one, built together with all others, which they then need not build again.
 const BUILT: &str = "MINERVA_XTASK";
 
@@ -43,6 +46,7 @@ pub(crate) struct Plan<'a> {
 ///
 /// Of a few programs that fail while something else runs the tests that failed are run once more, alone: on a loaded machine a test
 /// of the kernel can miss what it waits for. What fails then has failed; what passes then is named at the end, so that it is not forgotten.
+/// A program that hung has failed at once: to wait for it again would take the time of all others.
 ///
 /// Errors: something cannot be started.
 pub(crate) fn run(plan: Plan<'_>, skips: &mut Skips) -> Result<Vec<&'static str>> {
@@ -64,10 +68,13 @@ pub(crate) fn run(plan: Plan<'_>, skips: &mut Skips) -> Result<Vec<&'static str>
             Ok(lane)
         });
         let mut lane = Lane::new(path, show);
-        lane.run_all(&sharing, false)?;
+        lane.run_all(&sharing)?;
         lane.take_steps(sharing_steps)?;
         lane.run_waiting(&waiting)?;
-        let lanes = [lane, joined(beside)?, joined(compiler)?];
+        let mut lanes = [lane, joined(beside)?, joined(compiler)?];
+        // Both threads have stopped where any are left.
+        let left = waiting.lock().unwrap_or_else(PoisonError::into_inner).by_ref().collect::<Vec<_>>();
+        lanes[0].failed.extend(left.into_iter().map(|program| (program, Failure::NotRun)));
         let programs: Vec<_> = lanes.iter().flat_map(|lane| lane.failed.iter()).collect();
         let mut again = Lane::new(path, show);
         let passed = again.passed_alone(&programs)?;
@@ -93,68 +100,117 @@ fn yield_to_all() {
     let _ = policy.args(["--idle", "--pid", "0"]).arg(number).stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
+/// Why a program counts as failed.
+enum Failure {
+    /// Tests failed: these, or where the program does not say which, none.
+    Tests(Vec<String>),
+    /// It was ended after so many seconds.
+    Hung(u64),
+    /// Too many hung before it.
+    NotRun,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tests(_) => write!(formatter, "FAILED"),
+            Self::Hung(limit_s) => write!(formatter, "FAILED: ended after {limit_s} s"),
+            Self::NotRun => write!(formatter, "FAILED: not run, as others hung before it"),
+        }
+    }
+}
+
 /// What one thread ran.
 struct Lane<'a> {
     path: &'a OsStr,
     show: Show<'a>,
     skips: Skips,
-    /// Programs that failed, with the names of the tests that did; none where the program does not say.
-    failed: Vec<(&'a TestProgram, Vec<String>)>,
+    /// Programs that failed.
+    failed: Vec<(&'a TestProgram, Failure)>,
     /// Steps that failed.
     failed_steps: Vec<&'static str>,
+    /// How many programs hung.
+    hung: usize,
 }
 
 impl<'a> Lane<'a> {
     fn new(path: &'a OsStr, show: Show<'a>) -> Self {
-        Self { path, show, skips: Skips::default(), failed: Vec::new(), failed_steps: Vec::new() }
+        Self { path, show, skips: Skips::default(), failed: Vec::new(), failed_steps: Vec::new(), hung: 0 }
     }
 
-    fn run_all(&mut self, programs: &[&'a TestProgram], gives_way: bool) -> Result<()> {
-        programs.iter().try_for_each(|program| self.run(program, gives_way, &[]))
+    fn has_ended(&self) -> bool {
+        self.hung >= HUNG_MAX
+    }
+
+    fn run_all(&mut self, programs: &[&'a TestProgram]) -> Result<()> {
+        for program in programs {
+            let failure = if self.has_ended() { Some(Failure::NotRun) } else { self.run(program, false, &[])? };
+            self.failed.extend(failure.map(|failure| (*program, failure)));
+        }
+        Ok(())
     }
 
     /// Runs what no other thread has begun.
     fn run_waiting(&mut self, waiting: &Mutex<std::vec::IntoIter<&'a TestProgram>>) -> Result<()> {
         // Nothing panics while it holds the lock, and if it did, the list would still be whole.
-        while let Some(program) = { waiting.lock().unwrap_or_else(PoisonError::into_inner).next() } {
-            self.run(program, true, &[])?;
+        while !self.has_ended()
+            && let Some(program) = { waiting.lock().unwrap_or_else(PoisonError::into_inner).next() }
+        {
+            let failure = self.run(program, true, &[])?;
+            self.failed.extend(failure.map(|failure| (program, failure)));
         }
         Ok(())
     }
 
     /// Runs what failed beside others once more, if it is of few programs, and says what became of each; whether all passed.
-    fn passed_alone(&mut self, failed: &[&(&'a TestProgram, Vec<String>)]) -> Result<bool> {
-        let is_retried = failed.len() <= RETRIED_MAX;
-        for (program, tests) in failed.iter().filter(|_| is_retried) {
-            self.run(program, false, tests)?;
+    fn passed_alone(&mut self, failed: &[&(&'a TestProgram, Failure)]) -> Result<bool> {
+        let are_few = failed.iter().filter(|(_, failure)| matches!(failure, Failure::Tests(_))).count() <= RETRIED_MAX;
+        let mut outcomes = Vec::new();
+        for (program, failure) in failed {
+            let outcome = match failure {
+                Failure::Tests(tests) if are_few && !self.has_ended() => {
+                    self.run(program, false, tests)?.map(|failure| failure.to_string())
+                }
+                failure => Some(failure.to_string()),
+            };
+            outcomes.push((program.title(), outcome));
         }
-        let mut are_passed = true;
-        for (program, _) in failed {
-            let is_still = !is_retried || self.failed.iter().any(|(one, _)| std::ptr::eq(*one, *program));
-            are_passed &= !is_still;
-            let outcome = if is_still { "FAILED" } else { "failed beside others, passed alone" };
-            (self.show)(&format!("> {}: {outcome}\n", program.title()));
+        for (title, outcome) in &outcomes {
+            let outcome = outcome.as_deref().unwrap_or("failed beside others, passed alone");
+            (self.show)(&format!("> {title}: {outcome}\n"));
         }
-        Ok(are_passed)
+        Ok(outcomes.iter().all(|(_, outcome)| outcome.is_none()))
     }
 
-    /// Runs one, or of it the tests of these names. What it prints is shown when it is over, so that lines of two never mix.
-    fn run(&mut self, program: &'a TestProgram, gives_way: bool, tests: &[String]) -> Result<()> {
+    /// Runs one, or of it the tests of these names; how it failed, if it did. What it prints is shown when it is over, so that lines of
+    /// two never mix.
+    fn run(&mut self, program: &TestProgram, gives_way: bool, tests: &[String]) -> Result<Option<Failure>> {
         let begun = Instant::now();
         let mut command = if gives_way { program.nice_command() } else { program.command() };
         command.args(tests).args((!tests.is_empty()).then_some("--exact"));
         command.env("PATH", self.path).env(BUILT, target()?.join("debug/xtask"));
-        let (passed, said) = self.skips.test(&mut command)?;
+        let ended = self.skips.test(&mut command)?;
         // A name that no test has would pass.
-        let passed = passed && (tests.is_empty() || said.contains(&format!("running {} test", tests.len())));
-        // What passing tests print would only hide what failing ones do.
-        self.tell(&program.title(), passed, begun, if passed { "" } else { &said });
-        self.failed.extend((!passed).then(|| (program, failed_tests(&said))));
-        Ok(())
+        let is_known = tests.is_empty() || ended.said.contains(&format!("running {} test", tests.len()));
+        let passed = ended.status.success() && is_known;
+        self.tell(&program.title(), passed, begun, &ended.shown(passed));
+        if passed {
+            return Ok(None);
+        }
+        if !was_ended_by_limit(ended.status) {
+            return Ok(Some(Failure::Tests(failed_tests(&ended.said))));
+        }
+        self.hung += 1;
+        Ok(Some(Failure::Hung(program.limit_s())))
     }
 
     fn take_steps(&mut self, steps: Vec<Step<'_>>) -> Result<()> {
         for (title, take) in steps {
+            if self.has_ended() {
+                (self.show)(&format!("> {title}: {}\n", Failure::NotRun));
+                self.failed_steps.push(title);
+                continue;
+            }
             let begun = Instant::now();
             let passed = take(&mut self.skips)?;
             self.tell(title, passed, begun, "");
@@ -249,5 +305,51 @@ mod tests {
         assert_eq!(run_all(&[program(scratch.path(), "lab", "named", &script)]), ["programs of tests"]);
         let many = ["a", "b", "c", "d"].map(|name| program(scratch.path(), "lab", name, &once(name)));
         assert_eq!(run_all(&many), ["programs of tests"], "more than a few: not by chance");
+    }
+
+    /// It ends as `timeout` says it: with 124, or with 137 where it had to kill.
+    #[test]
+    fn what_hangs_is_not_run_again_and_after_two_the_rest_is_named_and_counts_as_failed() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let path = scratch.path().display();
+        let hangs = |folder: &str, name: &str, status: u8| {
+            program(scratch.path(), folder, name, &format!("echo {name} >> {path}/begun; exit {status}"))
+        };
+        let said = Mutex::new(String::new());
+        let show = |text: &str| said.lock().expect("no panic").push_str(text);
+        assert_eq!(run_all(&[hangs("lab", "a", 124)], Vec::new(), &mut Skips::default(), &show), ["programs of tests"]);
+        assert!(said.lock().expect("no panic").ends_with("> lab: a: FAILED: ended after 900 s\n"));
+        assert_eq!(std::fs::read_to_string(scratch.path().join("begun")).expect("names"), "a\n", "it is run once");
+
+        // Also of those that fail beside others and hang alone.
+        let later = ["x", "y", "z"].map(|name| {
+            let script = format!("echo {name} >> {path}/again; mkdir {path}/{name}.begun && exit 1; exit 124");
+            program(scratch.path(), "lab", name, &script)
+        });
+        assert_eq!(run_all(&later, Vec::new(), &mut Skips::default(), &show), ["programs of tests"]);
+        assert_eq!(std::fs::read_to_string(scratch.path().join("again")).expect("names"), "x\ny\nz\nx\ny\n");
+
+        let lab = [hangs("lab", "a", 137), hangs("lab", "b", 124), hangs("lab", "c", 0)];
+        let store: Vec<_> = ["d", "e", "f"].map(|name| hangs("store", name, 124)).into();
+        let programs: Vec<_> = lab.into_iter().chain(store).collect();
+        let (mut is_taken, path) = (false, std::env::var_os("PATH").expect("a path"));
+        let plan = Plan {
+            programs: &programs,
+            sharing: vec![("libraries", Box::new(|_| Ok(std::mem::replace(&mut is_taken, true))))],
+            compiling: vec![("clippy", Box::new(|_| Ok(true)))],
+            path: &path,
+            show: &show,
+        };
+        let failed = run(plan, &mut Skips::default()).expect("they start");
+        assert_eq!(failed, ["libraries", "programs of tests"]);
+        assert!(!is_taken, "a step of a lane that has ended");
+        let begun = std::fs::read_to_string(scratch.path().join("begun")).expect("names");
+        assert!(!begun.contains('c') && !begun.contains('f'), "{begun}");
+        let said = said.lock().expect("no panic");
+        for last in ["lab: c", "store: f"] {
+            assert!(said.contains(&format!("> {last}: FAILED: not run, as others hung before it\n")), "{said}");
+        }
+        assert!(said.contains("> libraries: FAILED: not run"), "{said}");
+        assert!(said.contains("> lab: a: FAILED: ended after 900 s\n"), "{said}");
     }
 }

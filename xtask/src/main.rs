@@ -13,6 +13,7 @@ mod figures;
 mod fuzz;
 mod generate;
 mod lanes;
+mod left_behind;
 mod lint;
 mod machine;
 mod package;

@@ -1,6 +1,6 @@
 //! Installs what the machine lacks, and says so.
 
-use crate::shell::{cargo, is_installed, program, root, succeeds};
+use crate::shell::{cargo, is_installed, limited, program, root, succeeds};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::process::Command;
@@ -54,6 +54,10 @@ pub(crate) const PACKAGE: &[Need] = &[
     Need { program: "strip", package: "binutils", why: "takes out of programs what only debuggers need" },
 ];
 
+/// After so many seconds what fetches packages is taken for something that hangs, and what fetches and builds one.
+pub(crate) const FETCH_S: u64 = 900;
+const BUILD_S: u64 = 1_800;
+
 /// Installs what is missing of `needs`. Where it cannot (no root, no apt-get), says what to install and goes on: a test
 /// that needs it says again that it was skipped and why.
 pub(crate) fn ensure(needs: &[Need]) -> Result<()> {
@@ -74,9 +78,10 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<()> {
     update.args(["update", "-qq"]);
     let mut install = program("apt-get");
     install.args(["install", "-y", "-qq", "--no-install-recommends"]).args(&names);
-    for command in [&mut update, &mut install] {
+    for command in [&update, &install] {
+        let mut command = limited(command, FETCH_S);
         command.env("DEBIAN_FRONTEND", "noninteractive").stdout(std::process::Stdio::null());
-        if !succeeds(command)? {
+        if !succeeds(&mut command)? {
             eprintln!("could not install {}, going on without", names.join(" "));
             return Ok(());
         }
@@ -119,7 +124,7 @@ pub(crate) fn has(tool: &Tool) -> Result<bool> {
     eprintln!("missing: {name} {version}: building it, once");
     let mut install = cargo();
     install.args(["install", "--locked", "--quiet", "--profile", profile, "--root", TOOLS, "--version", version, name]);
-    let is_built = succeeds(&mut install)?;
+    let is_built = succeeds(&mut limited(&install, BUILD_S))?;
     if !is_built {
         eprintln!("could not install {name}, going on without");
     }
@@ -134,7 +139,7 @@ fn is_fetched(name: &str, requirements: &str) -> Result<bool> {
     pip.args(["--require-hashes", "--requirement", requirements]);
     let is_there = is_installed("python3")
         && succeeds(program("python3").args(["-m", "venv", "--clear"]).arg(&environment))?
-        && succeeds(&mut pip)?;
+        && succeeds(&mut limited(&pip, FETCH_S))?;
     if is_there {
         let folder = root().join(TOOLS).join("bin");
         std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;

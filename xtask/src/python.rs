@@ -1,6 +1,7 @@
 //! Environments with other people's Python packages, made once and kept from run to run.
 
-use crate::shell::{is_installed, program, root, succeeds};
+use crate::packages::FETCH_S;
+use crate::shell::{is_installed, limited, program, root, succeeds};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,12 @@ pub(crate) fn environment(folder: &Path, requirements: &str) -> Result<Option<Pa
         .with_context(|| format!("read the requirements {requirements}"))?;
     let (stamp, python) = (folder.join("requirements"), folder.join("bin/python"));
     if fs::read_to_string(&stamp).ok().as_deref() != Some(&wanted) {
+        let mut install = module(&python, "pip");
+        install.args(["install", "--quiet", "--requirement", requirements]);
         let is_made = is_installed("python3")
             && succeeds(program("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]))?
             && succeeds(program("python3").args(["-m", "venv", "--clear"]).arg(folder))?
-            && succeeds(module(&python, "pip").args(["install", "--quiet", "--requirement", requirements]))?;
+            && succeeds(&mut limited(&install, FETCH_S))?;
         if !is_made {
             return Ok(None);
         }

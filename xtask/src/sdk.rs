@@ -3,7 +3,7 @@
 
 use crate::packages::is_root;
 use crate::python;
-use crate::shell::{cargo, display, must, root, succeeds, target};
+use crate::shell::{cargo, display, limited, must, root, succeeds, target};
 use crate::skips::Skips;
 use crate::test_programs::TestProgram;
 use anyhow::{Context, Result, bail};
@@ -11,14 +11,21 @@ use cargo_metadata::MetadataCommand;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// The Python package.
 const PYTHON: &str = "sdk/python";
 /// Its development tools, each with its version.
 const REQUIREMENTS: &str = "sdk/python/development.txt";
+/// What pytest ends with where all tests were run and some failed; also what it ends with where one hung for too long (pyproject.toml).
+const SOME_FAILED: i32 = 1;
 /// What is generated of it, below `src`.
 const STUBS: &str = "minerva/v1";
+
+/// After so many seconds each is taken for something that hangs.
+const INSTALL_S: u64 = 300;
+const TYPES_S: u64 = 600;
+const TESTS_S: u64 = 900;
 
 /// Where loaders look for libraries, once `ldconfig` has.
 const PREFIX: &str = "/usr/local";
@@ -44,7 +51,11 @@ pub(crate) fn run(action: &Action) -> Result<bool> {
         Action::Generate => generate(),
         Action::Check => {
             let mut skips = Skips::default();
-            let passed = check(&mut skips, None)?;
+            let mut python = None;
+            let mut passed = check(&mut skips, None, &mut python)?;
+            if let Some(tests) = python {
+                passed &= tests.passed_alone(&mut skips)?;
+            }
             skips.tell();
             Ok(passed)
         }
@@ -75,8 +86,13 @@ fn header_test() -> Command {
 }
 
 /// Runs every test of both, even when one fails; whether all passed. `programs` are the workspace's tests where they are built: what
-/// is built for one package alone has other features, and is built anew.
-pub(crate) fn check(skips: &mut Skips, programs: Option<&[TestProgram]>) -> Result<bool> {
+/// is built for one package alone has other features, and is built anew. Where tests in Python fail, but do not hang, `python` gets
+/// them and decides whether they passed.
+pub(crate) fn check(
+    skips: &mut Skips,
+    programs: Option<&[TestProgram]>,
+    python: &mut Option<FailedTests>,
+) -> Result<bool> {
     let environment = Environment::ready()?;
     if environment.is_none() {
         skips.note("the Python package's tests need Python 3.10 with venv, and PyPI");
@@ -85,6 +101,9 @@ pub(crate) fn check(skips: &mut Skips, programs: Option<&[TestProgram]>) -> Resu
         Some(environment) => environment.check()?,
         None => true,
     };
+    let tested = environment.as_ref().map(|environment| environment.test(skips, &["--cache-clear"])).transpose()?;
+    let is_to_be_run_again = tested.is_some_and(|status| status.code() == Some(SOME_FAILED));
+    passed &= is_to_be_run_again || tested.is_none_or(|status| status.success());
     let prefix = scratch().join("prefix");
     let build = if programs.is_some() { Build::Done } else { Build::Debug };
     install(&prefix, build)?;
@@ -98,15 +117,29 @@ pub(crate) fn check(skips: &mut Skips, programs: Option<&[TestProgram]>) -> Resu
             tests.args(["test", "--quiet", "--package", package, "--test", name, "--", "--show-output"]);
         }
         tests.env("MINERVA_C_PREFIX", &prefix).envs(python.map(|python| ("MINERVA_PYTHON", python)));
-        let (passed, said) = skips.test(&mut tests)?;
-        println!("{said}");
-        Ok(passed)
+        let ended = skips.test(&mut tests)?;
+        println!("{}", ended.shown(false));
+        Ok(ended.status.success())
     };
     passed &= run("sdk/c", "minerva-c", "c", None)?;
     if let Some(environment) = environment {
         passed &= run("apps/minervad", "minervad", "sdk", Some(environment.python.clone()))?;
+        *python = is_to_be_run_again.then_some(FailedTests(environment));
     }
     Ok(passed)
+}
+
+/// Tests of the Python package of which some failed beside others.
+pub(crate) struct FailedTests(Environment);
+
+impl FailedTests {
+    /// Runs those that failed once more, with nothing beside them, and says what became of them; whether they passed. A run that was
+    /// broken off has not written which they are, and has failed.
+    pub(crate) fn passed_alone(&self, skips: &mut Skips) -> Result<bool> {
+        let passed = self.0.test(skips, &["--last-failed", "--last-failed-no-failures", "none"])?.success();
+        println!("> {PYTHON}: {}", if passed { "failed beside others, passed alone" } else { "FAILED" });
+        Ok(passed)
+    }
 }
 
 /// How the library comes about.
@@ -139,7 +172,7 @@ impl Environment {
         let environment = Self { folder, python };
         // Installed as a user installs it, so that the tests find what a user finds.
         let install = ["install", "--quiet", "--force-reinstall", "--no-deps", "--no-build-isolation"];
-        must(environment.module("pip").args(install).arg(root().join(PYTHON)))?;
+        must(&mut limited(environment.module("pip").args(install).arg(root().join(PYTHON)), INSTALL_S))?;
         Ok(Some(environment))
     }
 
@@ -162,14 +195,20 @@ impl Environment {
         must(compiler.arg("minerva/v1/participation.proto"))
     }
 
+    /// All but its tests; whether that is well.
     fn check(&self) -> Result<bool> {
-        let mut passed = self.stubs_are_current()?;
-        let package = root().join(PYTHON);
         let mut types = self.module("mypy");
-        passed &= succeeds(types.arg("--cache-dir").arg(scratch().join("mypy")).current_dir(&package))?;
+        types.arg("--cache-dir").arg(scratch().join("mypy")).current_dir(root().join(PYTHON));
+        Ok(self.stubs_are_current()? & succeeds(&mut limited(&types, TYPES_S))?)
+    }
+
+    /// Runs the tests that `which` asks for, and shows what they print when they have ended.
+    fn test(&self, skips: &mut Skips, which: &[&str]) -> Result<ExitStatus> {
         let mut tests = self.module("pytest");
-        passed &= succeeds(tests.args(["--quiet", "-p", "no:cacheprovider"]).current_dir(&package))?;
-        Ok(passed)
+        tests.args(["--quiet", "--override-ini"]).arg(format!("cache_dir={}", scratch().join("pytest").display()));
+        let ended = skips.test(&mut limited(tests.args(which).current_dir(root().join(PYTHON)), TESTS_S))?;
+        println!("{}", ended.shown(false));
+        Ok(ended.status)
     }
 
     /// Whether the committed stubs are what the generators write now. Prints which are not.
@@ -243,5 +282,31 @@ fn remove(path: &Path) -> Result<()> {
             Err(error).with_context(|| format!("remove {}", path.display()))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Environment, FailedTests};
+    use crate::skips::Skips;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn tests_in_python_that_failed_beside_others_have_to_pass_alone() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let (python, asked) = (scratch.path().join("python"), scratch.path().join("asked"));
+        // 5: there were none to run.
+        for (status, passes) in [(0, true), (1, false), (5, false), (124, false)] {
+            let script = format!("#!/bin/sh\necho $* > {}\nexit {status}\n", asked.display());
+            std::fs::write(&python, script).expect("a script");
+            std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).expect("a program");
+            let environment = Environment { folder: scratch.path().to_path_buf(), python: python.clone() };
+            let passed = FailedTests(environment).passed_alone(&mut Skips::default()).expect("it starts");
+            assert_eq!(passed, passes, "{status}");
+        }
+        let asked = std::fs::read_to_string(asked).expect("what it was asked");
+        assert!(asked.starts_with("-m pytest ") && asked.contains(" cache_dir=/"), "{asked}");
+        // What failed in a run long ago, or everything, would not do.
+        assert!(asked.ends_with(" --last-failed --last-failed-no-failures none\n"), "{asked}");
     }
 }

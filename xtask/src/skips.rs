@@ -1,10 +1,11 @@
 //! What was not tested, and why. A test that lacks a facility prints `skipped: needs X` and passes, and what passing tests print
 //! nobody sees: so it is caught here, told at the end, and fails the run where all has to be there.
 
+use crate::left_behind::Run;
 use crate::shell::display;
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader, Seek, Write};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// What a line that tells of a skip begins with.
 const SKIPPED: &str = "skipped: ";
@@ -39,6 +40,22 @@ const ALLOWED: &[(&str, &str)] = &[
     ("shared/data", "traces and drives of others lie beside the repository and are not part of it"),
 ];
 
+/// How tests ended.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    /// What they printed, without what passing ones did.
+    pub(crate) said: String,
+    /// What is to be said of processes that they left behind.
+    left: String,
+}
+
+impl Ended {
+    /// What is to be shown: what passing tests print would only hide what failing ones do.
+    pub(crate) fn shown(&self, passed: bool) -> String {
+        if passed { self.left.clone() } else { format!("{}{}", self.said, self.left) }
+    }
+}
+
 /// Collects skips.
 #[derive(Debug, Default)]
 pub(crate) struct Skips {
@@ -52,20 +69,22 @@ impl Skips {
         self.told.push(why.to_owned());
     }
 
-    /// Runs tests to the end, by a command that has `--show-output`; whether they passed, and what is to be shown. Errors: it cannot be
-    /// started.
-    pub(crate) fn test(&mut self, command: &mut Command) -> Result<(bool, String)> {
+    /// Runs tests to the end, by a command that has `--show-output`, and ends what they leave behind. Errors: it cannot be started.
+    pub(crate) fn test(&mut self, command: &mut Command) -> Result<Ended> {
         let line = display(command);
         // Files, as a pipe has no end while a program that the tests left behind has it open.
         let (mut output, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(errors.try_clone()?);
+        let run = Run::of(command);
         let status = command.status().with_context(|| format!("start `{line}`"))?;
+        // Before their output is read, to which what they left could add for ever.
+        let left = run.end();
         output.rewind()?;
         errors.rewind()?;
         let mut shown = Vec::new();
         self.read(BufReader::new(output), &mut shown).context("read what the tests print")?;
         self.told.extend(pass_on_errors(BufReader::new(errors), &mut shown));
-        Ok((status.success(), String::from_utf8_lossy(&shown).into_owned()))
+        Ok(Ended { status, said: String::from_utf8_lossy(&shown).into_owned(), left })
     }
 
     /// Takes what others collected.

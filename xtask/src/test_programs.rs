@@ -1,7 +1,7 @@
 //! The programs of the workspace's tests: built together, and which of them share the machine's disks, cgroups and mounts. How
 //! they are run is in `lanes`.
 
-use crate::shell::{cargo, display, root};
+use crate::shell::{LIMIT, cargo, display, root};
 use anyhow::{Context, Result};
 use cargo_metadata::{Message, TargetKind};
 use std::io::BufReader;
@@ -29,9 +29,15 @@ const NICE: &str = "10";
 /// What ends a program from a terminal ends tests too. nohup(1), and shells that start something in the background, have it ignored, and
 /// programs leave it so.
 const SIGNALS: &str = "--default-signal=HUP,INT,QUIT";
-/// Ends a program that hangs, so that all others' results are told. The longest takes five minutes beside builds. In the foreground it
-/// and the program are ended from the terminal.
-const TIMEOUT: &[&str] = &["timeout", "--foreground", "--verbose", "--kill-after=10", "1200"];
+/// After so many seconds a program is taken for one that hangs. The longest takes five minutes beside builds.
+const LIMIT_S: u64 = 900;
+/// Programs that may take longer: they wait so long for a guest that they end it themselves, and say what it did.
+const LIMITS_S: &[(&str, &str, u64)] = &[
+    ("apps/minerva-lab", "background_unit", 1_800),
+    ("apps/minerva-lab", "blk_unit", 1_800),
+    ("apps/minerva-lab", "fs_unit", 1_800),
+    ("apps/minerva-lab", "package", 1_800),
+];
 
 /// One program of tests.
 pub(crate) struct TestProgram {
@@ -92,6 +98,11 @@ impl TestProgram {
         (self.folder.as_str(), self.name.as_str()) == (folder, name)
     }
 
+    /// After so many seconds it is ended.
+    pub(crate) fn limit_s(&self) -> u64 {
+        LIMITS_S.iter().find(|&&(folder, name, _)| self.is(folder, name)).map_or(LIMIT_S, |&(_, _, limit_s)| limit_s)
+    }
+
     /// As cargo would run it from a terminal.
     pub(crate) fn command(&self) -> Command {
         self.command_by(&[])
@@ -105,7 +116,7 @@ impl TestProgram {
     fn command_by(&self, before: &[&str]) -> Command {
         let folder = root().join(&self.folder);
         let mut command = Command::new("env");
-        command.arg(SIGNALS).args(before).args(TIMEOUT).arg(&self.path);
+        command.arg(SIGNALS).args(before).args(LIMIT).arg(self.limit_s().to_string()).arg(&self.path);
         command.args(["--quiet", "--show-output"]).env("CARGO_MANIFEST_DIR", &folder).current_dir(folder);
         command
     }
@@ -113,8 +124,8 @@ impl TestProgram {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{NOT_SHARING, TestProgram};
-    use crate::shell::root;
+    use super::{LIMITS_S, NOT_SHARING, TestProgram};
+    use crate::shell::{root, was_ended_by_limit};
     use crate::skips::Skips;
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
@@ -135,8 +146,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn tests_that_share_nothing_are_there_under_their_names() {
-        for (folder, name) in NOT_SHARING {
+    fn tests_that_are_listed_are_there_under_their_names() {
+        let limited = LIMITS_S.iter().map(|(folder, name, _)| (folder, name));
+        for (folder, name) in NOT_SHARING.iter().map(|(folder, name)| (folder, name)).chain(limited) {
             let tests = root().join(folder).join("tests");
             let is_there = tests.join(format!("{name}.rs")).exists() || tests.join(name).join("main.rs").exists();
             assert!(is_there, "{folder} has no test {name}");
@@ -149,11 +161,25 @@ pub(crate) mod tests {
         // Its child keeps its output open.
         let program = program(scratch.path(), "xtask", "program", "echo said; sleep 100 & exec sleep 100");
         for command in [program.command(), program.nice_command()] {
-            let arguments = command.get_args().map(|one| if one == "1200" { "0.2".as_ref() } else { one });
+            let arguments = command.get_args().map(|one| if one == "900" { "0.2".as_ref() } else { one });
             let mut sooner = Command::new(command.get_program());
-            let (passed, said) = Skips::default().test(sooner.args(arguments)).unwrap();
-            assert!(!passed && said.contains("said\n") && said.contains("timeout: sending signal TERM"), "{said}");
+            let ended = Skips::default().test(sooner.args(arguments)).unwrap();
+            assert!(was_ended_by_limit(ended.status), "{}", ended.status);
+            let said = ended.shown(false);
+            assert!(said.contains("said\n") && said.contains("timeout: sending signal TERM"), "{said}");
+            assert!(said.ends_with("left 1 processes behind: sleep\n"), "{said}");
+            // Nobody sees what a passing one says, but who takes the machine from others is named.
+            assert_eq!(ended.shown(true), "left 1 processes behind: sleep\n");
         }
+    }
+
+    #[test]
+    fn a_test_that_waits_for_a_guest_may_wait_for_its_end() {
+        let scratch = tempfile::tempdir().unwrap();
+        let limit_s = |folder: &str, name: &str| program(scratch.path(), folder, name, "").limit_s();
+        // The guest is ended after 1,500 s.
+        assert!(limit_s("apps/minerva-lab", "package") > 1_500);
+        assert_eq!(limit_s("apps/minervad", "package"), 900);
     }
 
     /// A script that stands for a program of tests.

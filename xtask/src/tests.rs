@@ -1,7 +1,7 @@
 //! Every test, from cheap to dear.
 
 use crate::lanes::{Plan, Step};
-use crate::shell::cargo;
+use crate::shell::{cargo, limited};
 use crate::skips::Skips;
 use crate::{fuzz, generate, lanes, lint, packages, sdk, test_programs};
 use anyhow::Result;
@@ -34,10 +34,15 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             let path = packages::path_for_tests()?;
             // Whole pieces: `print` holds the lock for each.
             let show = |text: &str| print!("{text}");
+            let mut python = None;
             let sharing: Vec<Step<'_>> =
-                vec![("libraries for tenants", Box::new(|skips| sdk::check(skips, Some(&programs))))];
+                vec![("libraries for tenants", Box::new(|skips| sdk::check(skips, Some(&programs), &mut python)))];
             let plan = Plan { programs: &programs, sharing, compiling: compiling(options), path: &path, show: &show };
             failed.extend(lanes::run(plan, &mut skips)?);
+            // Now nothing runs beside them.
+            if let Some(tests) = python {
+                failed.extend((!tests.passed_alone(&mut skips)?).then_some("the Python package's tests"));
+            }
         }
         None => failed.push("build"),
     }
@@ -68,8 +73,10 @@ fn compiling(options: &Options) -> Vec<Step<'static>> {
 }
 
 fn examples(skips: &mut Skips) -> Result<bool> {
-    let (passed, said) =
-        skips.test(cargo().args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]))?;
-    print!("{}", if passed { "" } else { &said });
+    let mut tests = cargo();
+    tests.args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]);
+    let ended = skips.test(&mut limited(&tests, lint::COMPILING_S))?;
+    let passed = ended.status.success();
+    print!("{}", ended.shown(passed));
     Ok(passed)
 }

@@ -5,6 +5,7 @@ use minerva_lab::scene::check_machine;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 const LAB: &str = env!("CARGO_BIN_EXE_minerva-lab");
 /// The least work there is: one block a tenant.
@@ -14,6 +15,18 @@ fn skipped() -> bool {
     if let Err(error) = check_machine() {
         println!("skipped: {error}");
         return true;
+    }
+    false
+}
+
+/// Polls until it holds; false when that is in vain.
+fn until(mut holds: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(60) {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
     false
 }
@@ -77,13 +90,18 @@ fn an_interrupted_demonstration_leaves_nothing_behind() {
         .process_group(0);
     let mut demo = command.spawn().unwrap();
     let disk = format!("demo-{}", demo.id());
-    while status(&disk).map_or(0, |status| status.statistics.replies) < 20 {
+    let is_busy = until(|| {
         assert!(demo.try_wait().unwrap().is_none(), "the demonstration ended by itself");
-        std::thread::yield_now();
-    }
-    // As a terminal does, to the whole group of processes.
-    assert!(Command::new("kill").args(["-INT", "--", &format!("-{}", demo.id())]).status().unwrap().success());
+        status(&disk).is_ok_and(|status| status.statistics.replies >= 20)
+    });
     let pid = demo.id();
+    let signal = |signal| Command::new("kill").args([signal, "--", &format!("-{pid}")]).status().unwrap().success();
+    // As a terminal does, to the whole group of processes; also to one that does not get on, which else would be left.
+    assert!(signal("-INT"));
+    let has_ended = until(|| demo.try_wait().unwrap().is_some());
+    assert!(has_ended || signal("-KILL"));
+    assert!(is_busy, "waited in vain until the disk is busy");
+    assert!(has_ended, "waited in vain until the demonstration is over");
     let output = demo.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), None);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -15,6 +15,7 @@ use minerva_model::{CgroupVersion, Nanos};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 const LAB: &str = env!("CARGO_BIN_EXE_minerva-lab");
 const SSD: &str = "sata-ssd";
@@ -53,6 +54,15 @@ fn job(device: &Path, access: Access, bytes: u64) -> WorkloadSpec {
         appearance: Appearance::default(),
         part: None,
         seed: 3,
+    }
+}
+
+/// Polls until it holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -183,20 +193,12 @@ fn what_a_killed_owner_leaves_is_swept() {
     // A request under way must not keep the device.
     let busy = job(info["device"].as_str().unwrap().as_ref(), Access::RandomRead, 1 << 40);
     let busy = std::thread::spawn(move || perform(&busy, &Cancel::default()).is_err());
-    while status(&name).unwrap().statistics.replies < 10 {
-        std::thread::yield_now();
-    }
+    until("requests are under way", || status(&name).unwrap().statistics.replies >= 10);
     assert!(Command::new("kill").args(["-9", &owner]).status().unwrap().success());
     assert!(busy.join().unwrap(), "the reader is told that its disk is gone");
-    let mut swept = sweep(&name).unwrap().disks;
-    while swept.is_empty() {
-        // The owner is still on its way out, or another test swept.
-        if !Path::new("/run/minerva-lab").join(format!("{name}.lock")).exists() {
-            swept.push(name.clone());
-        } else {
-            swept = sweep(&name).unwrap().disks;
-        }
-    }
+    // The owner may still be on its way out, and another test may have swept.
+    let lock = Path::new("/run/minerva-lab").join(format!("{name}.lock"));
+    until("the disk is swept", || !sweep(&name).unwrap().disks.is_empty() || !lock.exists());
     let loops = fs::read_dir("/sys/block").unwrap().flatten();
     let backing = loops.filter_map(|entry| fs::read_to_string(entry.path().join("loop/backing_file")).ok());
     assert!(backing.into_iter().all(|file| !file.contains(&name)));
@@ -225,10 +227,11 @@ fn what_a_killed_owner_leaves_is_swept_also_with_a_file_system_mounted_on_it() {
     let steering = at(format!("steering-{name}"));
     fs::create_dir_all(steering.join("state")).unwrap();
     assert!(Command::new("kill").args(["-9", &info["owner_pid"].to_string()]).status().unwrap().success());
-    while at(format!("{name}.lock")).exists() {
-        // The owner may still be on its way out.
+    // The owner may still be on its way out.
+    until("the disk is swept", || {
         sweep(&name).unwrap();
-    }
+        !at(format!("{name}.lock")).exists()
+    });
     assert!(!fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&name));
     let loops = fs::read_dir("/sys/block").unwrap().flatten();
     let backing = loops.filter_map(|entry| fs::read_to_string(entry.path().join("loop/backing_file")).ok());
@@ -268,9 +271,7 @@ fn workers_in_their_cgroups_account_for_every_byte() {
     let endless = WorkloadSpec { bytes: None, ..job(disk.device(), Access::RandomRead, 0) };
     let mut worker = Worker::spawn(&program, &endless, Some(&group)).unwrap();
     worker.start().unwrap();
-    while worker.progress().is_none_or(|progress| progress.bytes == 0) {
-        std::thread::yield_now();
-    }
+    until("it has read something", || worker.progress().is_some_and(|progress| progress.bytes > 0));
     worker.stop();
     let stopped = worker.wait().unwrap();
     assert_eq!(stopped.finished.bytes, stopped.finished.latency.count() * (64 << 10));

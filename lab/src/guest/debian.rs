@@ -3,7 +3,7 @@
 
 use super::error::GuestError;
 use super::kernel::{cache_directory, lock_cache};
-use super::program::run;
+use super::program::{NETWORK_OPTIONS, run, with_network};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,9 +64,12 @@ fn make(cache: &Path, image: &Path) -> Result<(), GuestError> {
     let scratch = tempfile::Builder::new().prefix("making-").tempdir_in(cache);
     let scratch = scratch.map_err(GuestError::at("make a directory in", cache))?;
     let tree = scratch.path().join("tree");
-    let mut install = Command::new("mmdebstrap");
+    let mut install = with_network("mmdebstrap");
     install.args(["--quiet", "--variant=essential", "--format=directory", "--include", PACKAGES]);
     install.args(LEFT_OUT.map(|option| format!("--dpkgopt={option}")));
+    install.args(NETWORK_OPTIONS.map(|(name, value)| format!("--aptopt={name} \"{value}\"")));
+    // Those are for this host: the image is as it would be without.
+    install.arg("--customize-hook=rm \"$1/etc/apt/apt.conf.d/99mmdebstrap\"");
     run(install.arg(SUITE).arg(&tree), "mmdebstrap").map_err(|error| match error {
         GuestError::Program { detail, .. } => GuestError::MissingPackage { package: PACKAGES.to_owned(), detail },
         other => other,

@@ -3,7 +3,7 @@
 
 use super::architecture::Architecture;
 use super::error::GuestError;
-use super::program::run;
+use super::program::{NETWORK_OPTIONS, run, with_network};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -68,11 +68,12 @@ impl Archive<'_> {
     /// takes it more than a second; so one is kept, which apt itself makes anew when the index changes.
     fn apt(&self, program: &str) -> Command {
         let name = self.architecture.name();
-        let mut command = Command::new(program);
+        let mut command = with_network(program);
         let mut set = |name: &str, value: &str| {
             command.arg("-o").arg(format!("{name}={value}"));
         };
         let own = |file: &str| self.cache.join(file).display().to_string();
+        NETWORK_OPTIONS.into_iter().for_each(|(name, value)| set(name, value));
         // As root, apt downloads as another user, who may not write here.
         set("APT::Sandbox::User", "root");
         set("Dir::Cache::pkgcache", &own(&format!("pkgcache-{name}")));

@@ -3,6 +3,11 @@ back, and counts what it was asked."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import os
+import signal
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,7 +17,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from minerva import _link
+from minerva import _find, _link
 from minerva.v1 import participation_pb2 as v1
 from minerva.v1 import participation_pb2_grpc as v1_grpc
 
@@ -245,6 +250,23 @@ class Running:
             self._server = None
 
 
+def run_program(*command: str) -> str:
+    """Runs a program that forks to its end; what it printed. One that hangs is killed with its children, which would hang on
+    without it."""
+    environment = {**os.environ, "GRPC_VERBOSITY": "NONE"}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as program:
+        try:
+            printed, _ = program.communicate(timeout=PATIENCE_SECONDS)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            raise
+    assert program.returncode == 0, program.returncode
+    return printed
+
+
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Running]:
     running = Running(tmp_path / "tenant.sock")
@@ -254,12 +276,20 @@ def server(tmp_path: Path) -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test finds the machine's own server, and each is warned anew."""
+    """No test finds the machine's own server, each is warned anew, and none is hurried on a busy machine."""
     for name in ("ADDRESS", "UPSTREAM", "CA", "CERTIFICATE", "KEY", "TOKEN", "TOKEN_FILE"):
         monkeypatch.delenv(f"MINERVA_{name}", raising=False)
     monkeypatch.setenv("MINERVA_AGENT", "")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
     monkeypatch.setattr("minerva._find._SOCKETS", ())
+    # Tests look straight afterwards at what was told, and count what is told once a second however long they take.
+    for name in ("minerva._client", "minerva.aio"):
+        # By its name: `minerva._client` is the shared client.
+        module = importlib.import_module(name)
+        monkeypatch.setattr(module, "TELL_SECONDS_MAX", PATIENCE_SECONDS)
+        monkeypatch.setattr(module, "REPORT_SECONDS", PATIENCE_SECONDS)
+    # An agent of the tests is a Python that has to import grpcio first.
+    monkeypatch.setattr(_find, "_START_SECONDS_MAX", PATIENCE_SECONDS)
     monkeypatch.setattr(_link, "_warned", False)
     monkeypatch.setattr(_link, "_warned_unserved", False)
     monkeypatch.setattr("minerva._client", None)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
-import os
-import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Coroutine
@@ -14,7 +12,7 @@ from typing import Any, TypeVar
 
 import grpc
 import pytest
-from conftest import PATIENCE_SECONDS, Running
+from conftest import PATIENCE_SECONDS, Running, run_program
 from test_client import now, wait
 
 import minerva
@@ -169,15 +167,18 @@ def test_who_is_refused_for_as_long_as_it_waits_runs_on_with_a_warning(server: R
     full = (grpc.StatusCode.RESOURCE_EXHAUSTED, "16 operations wait or are under way.", "too-many")
 
     async def work() -> None:
-        async with await minerva.aio.connect(server.address, patience_seconds=0.5) as client:
+        # Long enough for the refusal to arrive on a busy machine.
+        async with await minerva.aio.connect(server.address, patience_seconds=3) as client:
             server.script.failures = [full] * 100
             with pytest.warns(minerva.UnservedWarning, match="16 operations"):
                 async with client.coordinated(bytes=1) as operation, client.deprioritized("low") as held:
                     assert (operation.begun, held.level) == (minerva.Begun.UNSERVED, None)
             with pytest.raises(minerva.TooMany):
-                await client.coordinate(bytes=1, begin_by=0.3)
-            with pytest.raises(minerva.TooMany):
                 await client.hold_job("sort")
+        # Here it is the deadline that ends the wait, not the patience.
+        async with await minerva.aio.connect(server.address) as client:
+            with pytest.raises(minerva.TooMany):
+                await client.coordinate(bytes=1, begin_by=3)
 
     run(work())
 
@@ -197,6 +198,8 @@ def test_without_a_server_nothing_is_asked() -> None:
 FORK = """
 import asyncio, os, sys, warnings, minerva, minerva.aio
 warnings.simplefilter("error")
+# The test looks at what was told when this has ended.
+minerva.aio.TELL_SECONDS_MAX = 60.0
 
 async def work():
     client = await minerva.aio.connect(sys.argv[1])
@@ -224,7 +227,6 @@ asyncio.run(work())
 
 
 def test_a_forked_child_ends_nothing_of_its_parents(server: Running) -> None:
-    command = [sys.executable, "-c", FORK, server.address]
-    subprocess.run(command, env={**os.environ, "GRPC_VERBOSITY": "NONE"}, timeout=60, check=True)
+    run_program(sys.executable, "-c", FORK, server.address)
     assert (len(server.script.finished), len(server.script.cancelled)) == (1, 1)
     assert server.script.calls["HoldLevel"] == 1

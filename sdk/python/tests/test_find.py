@@ -183,7 +183,8 @@ def test_the_agent_is_started_where_none_runs_and_again_when_it_ended(
     monkeypatch.delenv("MINERVA_AGENT")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("MINERVA_UPSTREAM", "https://host:7420")
-    with minerva.connect() as client:
+    # While the agent is started again, the request that needs it waits.
+    with minerva.connect(patience_seconds=PATIENCE_SECONDS) as client:
         assert client.address == f"unix:{tmp_path}/runtime/minerva/agent.sock"
         assert client.describe().tenant == "vm4"
         # Whether the answer comes before the agent ends is a matter of luck; it is asked again if not.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,7 +12,7 @@ from types import FrameType
 
 import grpc
 import pytest
-from conftest import PATIENCE_SECONDS, Running
+from conftest import PATIENCE_SECONDS, Running, run_program
 from test_client import wait
 
 import minerva
@@ -157,5 +155,4 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_a_child_that_is_forked_while_its_parent_looks_for_the_server_looks_itself() -> None:
-    command = [sys.executable, "-W", "ignore", "-c", FORK]
-    subprocess.run(command, env={**os.environ, "GRPC_VERBOSITY": "NONE"}, timeout=PATIENCE_SECONDS, check=True)
+    run_program(sys.executable, "-W", "ignore", "-c", FORK)

@@ -133,15 +133,21 @@ fn too_many_connections_are_told_so_and_then_hung_up_on() {
             beyond.push(UnixStream::connect(stage.socket("a")).await.expect("a server"));
         }
         let last = beyond.last_mut().expect("one");
-        let end = tokio::time::timeout(Duration::from_secs(4), last.read(&mut [0])).await;
-        assert!(matches!(end, Ok(Ok(0))), "it is hung up on without waiting for what it says: {end:?}");
+        let end = tokio::time::timeout(PATIENCE, last.read(&mut [0])).await;
+        assert!(matches!(end, Ok(Ok(0))), "it is hung up on: {end:?}");
+        // Who is waited for says nothing too, and is then hung up on without a word.
+        let refused = stage.refusals.take();
+        let is_at_once = refused.iter().any(|row| row.tenant_name == "a" && row.text.starts_with("connect: "));
+        assert!(is_at_once, "it is hung up on without waiting for what it says: {refused:?}");
         drop((beyond, clients));
         stage.assert_b_is_served().await;
         // The places are free again.
         let mut client = stage.client("a").await;
-        let mut again = Err(());
-        while again.is_err() {
-            again = client.describe(v1::DescribeRequest {}).await.map_err(drop);
-        }
+        let served_again = async {
+            while client.describe(v1::DescribeRequest {}).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, served_again).await.expect("there is a place again");
     });
 }

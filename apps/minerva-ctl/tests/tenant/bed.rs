@@ -155,6 +155,12 @@ impl Drop for Bed {
             if let Some(pid) = rustix::process::Pid::from_raw(i32::try_from(daemon.id()).unwrap_or(0)) {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
             }
+            let begin = Instant::now();
+            while matches!(daemon.try_wait(), Ok(None)) && begin.elapsed() < Duration::from_secs(30) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            // One that hangs would have all of this wait for ever.
+            let _ = daemon.kill();
             let _ = daemon.wait();
         }
         // What still runs in the tenant's cgroup is a test's that failed.

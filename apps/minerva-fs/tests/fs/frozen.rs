@@ -3,16 +3,22 @@
 use crate::deferred::{
     PATIENCE, assert_tidy, defer, files, is_link, request, start, until, until_moved, until_told, write,
 };
+use crate::pool_folder::PoolFolder;
 use minerva_api::cache::{Answer, Pool, ask_within};
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A small file system of its own.
-struct FileSystem(PathBuf);
+/// A small file system of its own, and who thaws and unmounts it when the test is over.
+struct FileSystem(PathBuf, Child);
+
+/// Waits until its input ends, as it does however the test's program ends. A test's program that waits for the file system cannot end,
+/// so there is a limit, far above what a test takes. In a group of processes of its own: whoever kills the test's does not kill it.
+const THAW: &str = "timeout 600 cat > /dev/null; fsfreeze --unfreeze \"$0\"; umount --lazy \"$0\"";
 
 fn succeeds(program: &str, arguments: &[&str], path: &Path) -> bool {
     Command::new(program).args(arguments).arg(path).status().is_ok_and(|status| status.success())
@@ -25,7 +31,10 @@ impl FileSystem {
         File::create(&image).unwrap().set_len(32 << 20).unwrap();
         assert!(succeeds("mkfs.ext4", &["-q", "-F"], &image));
         assert!(succeeds("mount", &["-o", "loop", image.to_str().unwrap()], &at));
-        Self(at)
+        let mut thawer = Command::new("sh");
+        thawer.args(["-c", THAW]).arg(&at).process_group(0);
+        let thawer = thawer.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        Self(at, thawer)
     }
 
     fn freeze(&self) {
@@ -40,9 +49,26 @@ impl FileSystem {
 impl Drop for FileSystem {
     fn drop(&mut self) {
         // Whoever waits for it could not be ended otherwise.
-        let _ = Command::new("fsfreeze").arg("--unfreeze").arg(&self.0).output();
-        let _ = succeeds("umount", &["--lazy"], &self.0);
+        drop(self.1.stdin.take());
+        let _ = self.1.wait();
     }
+}
+
+/// Has the file read anew, which waits for no destination.
+fn reload(place: &PoolFolder) {
+    let mut reload = place.command().arg("reload").spawn().unwrap();
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = reload.try_wait().unwrap() {
+            break status;
+        }
+        if begun.elapsed() > PATIENCE {
+            let _ = reload.kill();
+            panic!("a reload waits for it");
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    assert!(status.success(), "{status}");
 }
 
 #[test]
@@ -61,7 +87,7 @@ fn a_destination_that_does_not_answer_holds_up_no_other_and_no_reload() {
     write(&place, &target.join("here"), b"now");
     until(&place, "the other one has moved", |files| files.len() == 1);
     assert_eq!((fs::read(target.join("here")).unwrap(), is_link(&target.join("here"))), (b"now".to_vec(), false));
-    assert!(place.run(&["reload"]).status.success());
+    reload(&place);
     assert_eq!(fs::read(&path).unwrap(), b"later", "it reads through the link");
     away.thaw();
     until_moved(&place);
@@ -86,21 +112,17 @@ fn who_puts_a_file_to_a_destination_that_does_not_answer_holds_up_nobody_else() 
         thread::sleep(Duration::from_millis(10));
     }
     // It is in the pool, and the link to it waits for the disk.
-    let mut reload = place.command().arg("reload").spawn().unwrap();
-    while reload.try_wait().unwrap().is_none() {
-        assert!(begun.elapsed() < PATIENCE, "a reload waits for it");
-        thread::sleep(Duration::from_millis(10));
-    }
+    reload(&place);
     write(&place, &target.join("here"), b"now");
     until_moved(&place);
     assert_eq!(fs::read(target.join("here")).unwrap(), b"now");
     // Its tenant does not leave meanwhile.
     place.write_tables("[tenants.other]");
-    assert!(place.run(&["reload"]).status.success());
+    reload(&place);
     let waits = "1 files in it wait for migration";
     place.until_status("it stays", |tenants| tenants.iter().any(|tenant| tenant.leaving.contains(waits)));
     place.write("", "");
-    assert!(place.run(&["reload"]).status.success());
+    reload(&place);
     away.thaw();
     let Answer::Deferring { data, .. } = asker.join().unwrap().unwrap() else { panic!("it is refused") };
     fs::write(data, "there too").unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,22 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Host {
     folder: tempfile::TempDir,
-    service: Arc<Mutex<Option<Child>>>,
-    virtiofsd: Arc<Mutex<Option<Child>>>,
+    service: Arc<Mutex<Option<Running>>>,
+    virtiofsd: Arc<Mutex<Option<Running>>>,
+}
+
+/// A program that is killed when it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let begun = Instant::now();
+        // One that waits in the kernel for somebody else's answer ends when that comes, which may be never.
+        while matches!(self.0.try_wait(), Ok(None)) && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 /// Ends what watches when it is dropped.
@@ -68,8 +82,9 @@ impl Host {
         let socket = self.folder.path().join("run/machines/vm.sock");
         let mut command = minerva_fs(self.folder.path());
         let virtiofsd = command.args(["virtiofs", "guest-of-test"]).stderr(Stdio::inherit()).spawn().unwrap();
+        let virtiofsd = Running(virtiofsd);
         let begun = Instant::now();
-        while !is_virtiofsd(&virtiofsd) {
+        while !is_virtiofsd(&virtiofsd.0) {
             assert!(begun.elapsed() < PATIENCE, "virtiofsd does not run");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -121,8 +136,13 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        end(&self.virtiofsd);
-        end(&self.service);
+        // With a service that hangs virtiofsd waits in the kernel, and ends only when the service does: both are killed before either
+        // is waited for.
+        for process in [&self.service, &self.virtiofsd] {
+            if let Some(running) = held(process).as_mut() {
+                let _ = running.0.kill();
+            }
+        }
         let at = self.folder.path();
         for tenant in ["vm", "other"] {
             for kind in ["temporary", "stable"] {
@@ -131,6 +151,8 @@ impl Drop for Host {
             let _ = unmount(at.join("run/temporary").join(tenant), UnmountFlags::DETACH);
         }
         let _ = unmount(at.join("mount"), UnmountFlags::DETACH);
+        end(&self.service);
+        end(&self.virtiofsd);
     }
 }
 
@@ -140,8 +162,8 @@ fn minerva_fs(folder: &Path) -> Command {
     command
 }
 
-fn serve(folder: &Path) -> Child {
-    let service = minerva_fs(folder).stderr(Stdio::inherit()).spawn().unwrap();
+fn serve(folder: &Path) -> Running {
+    let service = Running(minerva_fs(folder).stderr(Stdio::inherit()).spawn().unwrap());
     let begun = Instant::now();
     while ask(&folder.join("run/control.sock"), &Request::Status).is_err() {
         assert!(begun.elapsed() < PATIENCE, "the service does not serve");
@@ -155,9 +177,11 @@ fn is_virtiofsd(process: &Child) -> bool {
     std::fs::read_to_string(format!("/proc/{}/comm", process.id())).is_ok_and(|name| name.trim() == "virtiofsd")
 }
 
-fn end(process: &Mutex<Option<Child>>) {
-    if let Some(mut process) = process.lock().unwrap().take() {
-        let _ = process.kill();
-        let _ = process.wait();
-    }
+/// Also after a panic of whoever had it: a second one while the host is dropped would end all tests.
+fn held(process: &Mutex<Option<Running>>) -> MutexGuard<'_, Option<Running>> {
+    process.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn end(process: &Mutex<Option<Running>>) {
+    drop(held(process).take());
 }

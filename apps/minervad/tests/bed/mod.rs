@@ -265,6 +265,7 @@ impl Bed {
         use std::io::{Read, Write};
         let path = self.directory.path().join("run/metrics.sock");
         let mut stream = std::os::unix::net::UnixStream::connect(path).expect("the metrics socket");
+        stream.set_read_timeout(Some(PATIENCE * slowness())).expect("a limit");
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("ask");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("an answer");

@@ -7,10 +7,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const PREFIX: &str = "minerva-test-observe-";
 const MIB: u64 = 1 << 20;
+
+/// Polls until it holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// A real group, removed with all below it.
 struct Group {
@@ -229,12 +239,8 @@ fn on_v1_the_kernel_forgets_what_removed_groups_did_and_so_nothing_is_told_of_th
     };
     assert!(has_counted());
     // Its process may be on its way out still.
-    while fs::remove_dir(&brief).is_err() {
-        std::thread::yield_now();
-    }
-    while has_counted() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until("the group is gone", || fs::remove_dir(&brief).is_ok());
+    until("the kernel has forgotten it", || !has_counted());
     assert_eq!(observer.sample().subtrees, []);
 }
 
