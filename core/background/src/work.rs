@@ -40,6 +40,12 @@ pub(crate) struct Work {
     /// For how long it ran since it last got on.
     #[serde(default)]
     pub(crate) in_vain: Nanos,
+    /// It ran beside others at a limit when it last reported, whatever its pace.
+    #[serde(default)]
+    pub(crate) is_beside_others: bool,
+    /// It did so once: what it has of others it has at a limit.
+    #[serde(default)]
+    pub(crate) is_limited: bool,
     /// How many processors its processes may use.
     #[serde(default)]
     pub(crate) processors: Processors,
@@ -65,6 +71,8 @@ impl Work {
             tied_bytes: 0.0,
             reported_at: None,
             in_vain: Nanos::ZERO,
+            is_beside_others: false,
+            is_limited: false,
             processors: Processors::default(),
             file_system: None,
             slip: Slip::default(),
@@ -99,6 +107,8 @@ impl Work {
         self.processors.slice(report.processors.as_ref());
         self.file_system = report.file_system;
         self.state = report.state;
+        self.is_beside_others = report.is_beside_others;
+        self.is_limited |= report.is_beside_others;
         self.reported_at = Some(now);
         freed
     }

@@ -55,6 +55,7 @@ fn report(id: u32, done_items: f64, ran_seconds: u64) -> BackgroundReport {
         file_system: None,
         processors: None,
         gets_on: None,
+        is_beside_others: false,
     }
 }
 
@@ -134,6 +135,25 @@ fn what_was_measured_changes_the_plan() {
     // 50,000 s at a quarter of the time are 55.6 hours.
     assert!((54.0..58.0).contains(&(paid / 3600.0)), "{paid}");
     assert!(learnt.iter().any(|effect| matches!(effect, Effect::BackgroundLearnt { .. })), "{learnt:?}");
+}
+
+/// A scrub ends its chunk at a twentieth of the time.
+#[test]
+fn what_runs_beside_others_at_a_limit_though_it_is_to_have_gaps_says_nothing_of_gaps() {
+    let paid = |is_beside_others| {
+        let mut worklist = Worklist::default();
+        worklist.set(queue(1));
+        for second in 1..120 {
+            let now = Nanos::from_secs(second);
+            let ran = Nanos::from_millis(50);
+            worklist.reported(now, &BackgroundReport { ran, is_beside_others, ..report(1, 0.05 * second as f64, 0) });
+            slice(&mut worklist, now, BUSY);
+            assert_eq!(worklist.takes_from_others(BackgroundId(1)), is_beside_others);
+        }
+        paid_seconds(&worklist, Nanos::from_secs(120)).expect("within a week")
+    };
+    let (beside, in_gaps) = (paid(true), paid(false));
+    assert!(in_gaps > 4.0 * beside, "{in_gaps} {beside}");
 }
 
 #[test]

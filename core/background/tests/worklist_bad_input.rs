@@ -51,6 +51,7 @@ fn report(id: u32, used_bytes: u64, size_bytes: u64) -> BackgroundReport {
         file_system: None,
         processors: None,
         gets_on: None,
+        is_beside_others: false,
     }
 }
 

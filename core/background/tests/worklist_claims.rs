@@ -54,6 +54,7 @@ fn report(queue: &BackgroundQueue, done_items: f64, ran: Nanos) -> BackgroundRep
         file_system: None,
         processors: None,
         gets_on: None,
+        is_beside_others: false,
     }
 }
 

@@ -44,6 +44,7 @@ fn report(done_items: f64, gets_on: bool, ran: Nanos) -> BackgroundReport {
         file_system: None,
         processors: None,
         gets_on: Some(gets_on),
+        is_beside_others: false,
     }
 }
 

@@ -77,6 +77,7 @@ fn report(
         file_system: None,
         processors: None,
         gets_on: None,
+        is_beside_others: false,
     }
 }
 

@@ -21,6 +21,7 @@
 //! | `participation`, `member`, `requests`, `answers` | tenants that take part, and what they are answered |
 //! | `makespan`, `shortest_first`, `jobs`, `batch_jobs` | which batch job goes first, and what the others keep |
 //! | `job_trace`, `characterise` | what a batch job does, slice by slice, and what that makes it |
+//! | `background` | work that takes time from others goes before them in it |
 //! | `contracts` | what a server of ours needs for its guests' contracts beside others |
 //! | `stance` | what a tenant's own requests say of its share |
 //! | `room` | room below heavy tenants for those that step back or wait |
@@ -41,6 +42,7 @@ mod account;
 mod adjusting;
 mod adjustments;
 mod answers;
+mod background;
 mod bandwidth;
 mod batch_jobs;
 mod boosts;
@@ -153,6 +155,8 @@ policies! {
     operation,
     // A server of ours has beside others what the contracts of its guests reserve.
     contracts,
+    // Background work takes time from others, and has it.
+    background,
     // The tenant steps back.
     levels,
     // All are raised alike, to make room below for those that step back or for shares that are dealt anew.

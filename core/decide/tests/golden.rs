@@ -18,6 +18,7 @@
 //! | `expect [N=MEGABYTES@SKILL …]` | the same of each next slice |
 //! | `phases [N=PATTERN@SKILL …]` | the same of the next 15 slices, such as `111100000001111`: busy or dormant |
 //! | `contracts N PERMILLE MISSED [GUEST …]` | the server in tenant N's group has contracts that reserve so much of the disk, and missed so many so far |
+//! | `takes WEIGHTED [N …]` | background work of tenants N takes time from others; whether shares are weights |
 //! | `show` | what stands decided for everyone |
 //! | `restart` | a new decider that knows what the store was told |
 
@@ -96,6 +97,11 @@ impl Script {
             "expect" => self.foreseen[1] = words[1..].iter().map(|word| (*word).to_owned()).collect(),
             "phases" => self.foreseen[2] = words[1..].iter().map(|word| (*word).to_owned()).collect(),
             "contracts" => self.contracts(&words[1..]),
+            "takes" => {
+                let is_weighted: bool = words[1].parse().unwrap();
+                let takers = words[2..].iter().map(|word| TenantId(word.parse().unwrap())).collect();
+                self.decider.background_takes(takers, |_| is_weighted);
+            }
             "show" => self.decider.decisions().for_each(|decision| writeln!(out, "{decision}").unwrap()),
             "restart" => self.restart(&mut out),
             other => panic!("unknown command {other}"),
@@ -380,6 +386,11 @@ fn waiting() {
 #[test]
 fn interleave() {
     check(expect_file!["../testdata/interleave.txt"], include_str!("../testdata/interleave.txt"));
+}
+
+#[test]
+fn background() {
+    check(expect_file!["../testdata/background.txt"], include_str!("../testdata/background.txt"));
 }
 
 #[test]

@@ -4,9 +4,9 @@
 use minerva_background::{Foreground, Foreseen, Plan, QueueOverTime, SpaceDate, Span, WorkView, Worklist, Written};
 use minerva_decide::Decider;
 use minerva_model::{
-    BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings, Decision,
-    DeviceId, DiskCalibration, Effect, Expectation, IoSignals, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos,
-    Outlook, SharedLoad, Signals, Tenant, TenantId,
+    BackgroundHold, BackgroundId, BackgroundQueue, BackgroundReport, BackgroundSettings, Decision, DeviceId,
+    DiskCalibration, Effect, Expectation, IoSignals, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos, Outlook,
+    SharedLoad, Signals, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,10 +143,7 @@ impl Background {
         let mut decisions = Vec::new();
         let is_told = |id: &BackgroundId| self.worklist.hold(*id).is_some_and(|hold| hold == BackgroundHold::Told);
         for (tenant, id) in self.tenants.iter().filter(|(_, id)| !is_told(id)) {
-            let level = match self.worklist.pace(*id) {
-                Some(BackgroundPace::Share(_)) => Level::Normal,
-                _ => Level::Idle,
-            };
+            let level = if self.worklist.takes_from_others(*id) { Level::Normal } else { Level::Idle };
             if self.levels.insert(*tenant, level) != Some(level) {
                 let held = if level == Level::Normal { Vec::new() } else { vec![level] };
                 // Nothing of it is declared: what works is told anew at each start.
@@ -155,6 +152,12 @@ impl Background {
             }
         }
         decisions
+    }
+
+    /// Tenants whose work has a part of the time against others, and is stopped for the rest of it.
+    pub(crate) fn takers(&self) -> BTreeSet<TenantId> {
+        let takers = self.tenants.iter().filter(|(_, id)| self.worklist.goes_before_others(**id));
+        takers.map(|(tenant, _)| *tenant).collect()
     }
 
     /// What a tenant does on a disk is background work.

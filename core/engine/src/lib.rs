@@ -243,6 +243,8 @@ impl Engine {
         let (told, levels) = self.background.slice(self.now, (&signals, &outlook), &mut self.decider);
         self.effects.extend(told);
         self.asked_for(Vec::new(), levels);
+        let is_weighted = |device| self.actuator.back_end(device).is_some_and(|(back_end, _)| back_end.is_weight());
+        self.decider.background_takes(self.background.takers(), is_weighted);
         self.actuator.stopped_elsewhere(&self.background.stopped_elsewhere());
         let input = DecideInput { signals: &signals, outlook };
         // Also in `observe`: what is learnt there is what the first decision in another mode is made from.

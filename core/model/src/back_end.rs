@@ -36,6 +36,11 @@ impl BackEnd {
             Self::Observe => "observe",
         }
     }
+
+    /// Whether shares are weights there, which say who goes before whom and hold nobody back from a disk that is free.
+    pub const fn is_weight(self) -> bool {
+        matches!(self, Self::Bfq | Self::BfqV1 | Self::IoCost)
+    }
 }
 
 impl fmt::Display for BackEnd {

@@ -145,6 +145,10 @@ pub struct BackgroundReport {
     /// earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gets_on: Option<bool>,
+    /// It ran beside others at a limit, whatever its pace: what it did would be lost if it were stopped. Recordings of earlier versions do not
+    /// say so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_beside_others: bool,
 }
 
 /// What was seen of the host's processors since the report before.
@@ -237,6 +241,12 @@ pub struct BackgroundSettings {
     /// recordings of earlier versions it was done twice.
     #[serde(default)]
     pub what_is_lost_counts: bool,
+    /// In the time that work takes from others it goes before them. In recordings of earlier versions it has an ordinary share of it.
+    #[serde(default)]
+    pub goes_before_others: bool,
+    /// How long a plan that erred stands follows the nearest deadline. In recordings of earlier versions it is ten minutes.
+    #[serde(default)]
+    pub replans_by_deadline: bool,
 }
 
 impl Default for BackgroundSettings {
@@ -254,6 +264,8 @@ impl Default for BackgroundSettings {
             looking_costs_nothing: true,
             debts_are_told_apart: true,
             what_is_lost_counts: true,
+            goes_before_others: true,
+            replans_by_deadline: true,
         }
     }
 }
@@ -274,6 +286,8 @@ impl BackgroundSettings {
             looking_costs_nothing: false,
             debts_are_told_apart: false,
             what_is_lost_counts: false,
+            goes_before_others: false,
+            replans_by_deadline: false,
         }
     }
 }

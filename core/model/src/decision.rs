@@ -26,6 +26,8 @@ impl PolicyName {
     pub const INTERLEAVE: Self = Self::new("interleave");
     /// The operator's rule.
     pub const OPERATOR: Self = Self::new("operator");
+    /// Background work that takes time from others.
+    pub const BACKGROUND: Self = Self::new("background");
     /// What a server of ours needs for the contracts of its guests.
     pub const CONTRACTS: Self = Self::new("contracts");
     /// The floor below which nobody falls, and other protections.

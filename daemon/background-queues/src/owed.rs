@@ -221,6 +221,7 @@ mod tests {
             file_system: None,
             processors: None,
             gets_on: None,
+            is_beside_others: false,
         }
     }
 

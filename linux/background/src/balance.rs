@@ -108,6 +108,7 @@ fn move_chunk(worker: &Worker, directory: &OwnedFd, chunk: &Chunk) -> Result<boo
             args[kind + RANGE_END] = chunk.address.saturating_add(1);
             args[kind + FILTERS] = FILTER_RANGE;
         }
+        worker.begins_call();
         // SAFETY: `BTRFS_IOC_BALANCE_V2` reads and writes one `struct btrfs_ioctl_balance_args`, which is 1,024 bytes.
         match unsafe { ioctl(directory, Updater::<BALANCE, BalanceArgs>::new(&mut args)) } {
             Ok(()) => return Ok(args[COMPLETED] > 0),

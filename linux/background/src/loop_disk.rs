@@ -32,6 +32,15 @@ impl LoopDisk {
 
     /// A btrfs that has everything on two disks.
     pub(crate) fn mirrored() -> Option<Self> {
+        Self::on_two(false)
+    }
+
+    /// The same, of which the second disk is gone.
+    pub(crate) fn degraded() -> Option<Self> {
+        Self::on_two(true)
+    }
+
+    fn on_two(is_degraded: bool) -> Option<Self> {
         let folder = tempfile::Builder::new().prefix("minerva-test-").tempdir().unwrap();
         let disk = Self { mounted: folder.path().join("mounted"), folder };
         fs::create_dir(&disk.mounted).unwrap();
@@ -43,17 +52,26 @@ impl LoopDisk {
         let succeeds = |program: &str, arguments: &[&str]| {
             Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
         };
-        let is_mounted = succeeds("mkfs.btrfs", &["-q", "-f", "-d", "raid1", "-m", "raid1", first, second])
-            && succeeds("mount", &["-o", &format!("device={second}"), first, disk.mounted.to_str()?]);
+        let is_made = succeeds("mkfs.btrfs", &["-q", "-f", "-d", "raid1", "-m", "raid1", first, second]);
+        let mut options = format!("device={second}");
+        if is_degraded {
+            "degraded".clone_into(&mut options);
+            // mkfs.btrfs has told the kernel of both.
+            succeeds("btrfs", &["device", "scan", "--forget", second]);
+            succeeds("losetup", &["-d", second]);
+        }
+        let is_mounted = is_made && succeeds("mount", &["-o", &options, first, disk.mounted.to_str()?]);
         // Once nobody uses them they go.
-        succeeds("losetup", &["-d", first, second]);
+        let attached = nodes.iter().filter(|node| !is_degraded || *node != second).map(String::as_str);
+        succeeds("losetup", &["-d"].into_iter().chain(attached).collect::<Vec<_>>());
         if !is_mounted {
             println!("skipped: needs mkfs.btrfs and loop devices");
         }
         is_mounted.then_some(disk)
     }
 
-    fn node(&self, name: &str) -> Option<String> {
+    /// A loop device with a file of this name.
+    pub(crate) fn node(&self, name: &str) -> Option<String> {
         let image = self.folder.path().join(name);
         File::create(&image).unwrap().set_len(512 << 20).unwrap();
         let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output().ok()?;

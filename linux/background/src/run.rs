@@ -72,6 +72,8 @@ pub(crate) struct Run {
     could_not_slow: bool,
     /// Of a scrub.
     limiting: Limiting,
+    /// What the message said when it could not be stopped or let run, and whether at a limit.
+    could_not_turn: Option<(String, bool)>,
     /// It had stopped before it was removed, outside of any call into the kernel.
     had_stopped: bool,
     /// So many processors its processes may use; 0: all.
@@ -125,6 +127,7 @@ impl Run {
             ending: Ending::default(),
             could_not_slow: false,
             limiting: Limiting::default(),
+            could_not_turn: None,
             had_stopped: false,
             processors_wanted: 0,
             processors_said: String::new(),
@@ -216,11 +219,12 @@ impl Run {
         }
         let is_new = may != self.is_running || (may && limit != self.limiting.limit());
         if self.is_alive && (is_new || self.is_in_doubt) {
-            match if may { self.let_run(limit, sys) } else { self.stop_with(sys) } {
-                Ok(()) => (self.is_running, self.is_in_doubt) = (may, false),
-                // It is tried again.
-                Err(error) => self.message = error.in_full(),
+            let outcome = if may { self.let_run(limit, sys) } else { self.stop_with(sys) };
+            // What failed is tried again.
+            if outcome.is_ok() {
+                (self.is_running, self.is_in_doubt) = (may, false);
             }
+            self.note_turned(outcome, limit.is_some());
         }
     }
 
@@ -239,9 +243,8 @@ impl Run {
 
     /// Stops it, whatever its pace.
     fn stop(&mut self) {
-        if let Err(error) = self.stop_with(Path::new("/sys")) {
-            self.message = error.in_full();
-        }
+        let outcome = self.stop_with(Path::new("/sys"));
+        self.note_turned(outcome, false);
         self.is_running = false;
     }
 

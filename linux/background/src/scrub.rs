@@ -16,6 +16,7 @@ use crate::error::WorkError;
 use crate::spec::{Found, Spec};
 use crate::worker::Worker;
 use finished::Finished;
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Opcode, Updater, ioctl, opcode};
 use std::os::fd::OwnedFd;
@@ -73,30 +74,83 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let directory = worker.spec().open()?;
     let total = used_on_disks(&directory).map_err(WorkError::io("ask how much is used of the btrfs at", &path))?;
     let info = fs_info(&directory).map_err(WorkError::io("ask about the btrfs at", &path))?;
-    let (mut position, mut found) = (worker.spec().position, worker.spec().found);
-    let mut is_told_within = false;
+    let (position, found) = (worker.spec().position, worker.spec().found);
+    let directory = &directory;
+    let mut scrub = Scrub { worker: &*worker, directory, total, position, found, is_told_within: false };
+    let (mut scrubbed, mut left_out) = (0, Vec::new());
     for device in (position >> POSITION_DEVICE_SHIFT).max(1)..=info[0] {
-        if !has_device(&directory, device) {
+        if !has_device(directory, device) {
             continue;
         }
-        position = position.max(device << POSITION_DEVICE_SHIFT);
+        match scrub.device(device)? {
+            Some(why) => left_out.push(format!("device {device}, which {why}")),
+            None => scrubbed += 1,
+        }
+    }
+    let found = scrub.found;
+    worker.say(&told(&path, found, scrubbed, &left_out)?);
+    Ok(())
+}
+
+/// What people are told at the end. Where nothing could be read, also not by the worker before, it has failed.
+fn told(path: &Path, found: Found, scrubbed: usize, left_out: &[String]) -> Result<String, WorkError> {
+    let list = left_out.join(", and ");
+    match left_out {
+        [] => Ok(found.errors_told()),
+        _ if scrubbed == 0 && found.bytes == 0 => {
+            Err(WorkError::Refused(format!("nothing of {} can be scrubbed: {list}", path.display())))
+        }
+        _ => Ok(format!("{}; not scrubbed: {list}", found.errors_told())),
+    }
+}
+
+/// Why a device is left out whose scrub the kernel refuses with this, where others may be scrubbed all the same.
+fn why_left_out(errno: Errno, is_read_only: impl FnOnce() -> bool) -> Option<&'static str> {
+    match errno {
+        Errno::NODEV => Some("is not there"),
+        // A seed. Else the whole file system is, from the start or because of an error meanwhile.
+        Errno::ROFS if !is_read_only() => Some("is read-only"),
+        _ => None,
+    }
+}
+
+/// A scrub under way.
+struct Scrub<'a> {
+    worker: &'a Worker,
+    directory: &'a OwnedFd,
+    /// Bytes that there are.
+    total: u64,
+    /// Where it is, and what was found up to there.
+    position: u64,
+    found: Found,
+    /// See [`Finished::tells_where_it_is`].
+    is_told_within: bool,
+}
+
+impl Scrub<'_> {
+    /// Scrubs the rest of a device; why that is left out, if it is.
+    fn device(&mut self, device: u64) -> Result<Option<&'static str>, WorkError> {
+        let (worker, path) = (self.worker, &self.worker.spec().path);
+        self.position = self.position.max(device << POSITION_DEVICE_SHIFT);
         loop {
             // Others may have made and removed some since the last call.
-            let extents = device_extents(&directory, device).map_err(WorkError::io("read the chunks of", &path))?;
-            let mut finished = Finished::new(extents, position & POSITION_BYTE, found);
+            let extents = device_extents(self.directory, device).map_err(WorkError::io("read the chunks of", path))?;
+            let mut finished = Finished::new(extents, self.position & POSITION_BYTE, self.found);
             // Until the kernel has told where it is within an extent, only the end of a call tells that one was finished.
-            let end = if is_told_within { None } else { finished.end() };
-            let ended = scrub_device(worker, &directory, (device, end), &mut finished, total);
-            is_told_within |= finished.is_told_within;
-            position = match (ended, end) {
-                (Ok(()), Some(end)) => (device << POSITION_DEVICE_SHIFT) | end,
+            let end = if self.is_told_within { None } else { finished.end() };
+            let ended = self.call(device, end, &mut finished);
+            if let Some(why) = ended.err().and_then(|errno| why_left_out(errno, || is_read_only(self.directory))) {
+                return Ok(Some(why));
+            }
+            self.is_told_within = finished.tells_where_it_is();
+            self.position = match (ended, end) {
                 (Ok(()), None) => (device + 1) << POSITION_DEVICE_SHIFT,
-                (Err(_), _) => finished.position(device),
+                _ => (device << POSITION_DEVICE_SHIFT) | finished.at,
             };
-            found = finished.found;
-            worker.progress_with(found.bytes as f64, Some(total as f64), position, found);
+            self.found = finished.found;
+            worker.progress_with(self.found.bytes as f64, Some(self.total as f64), self.position, self.found);
             match ended {
-                Ok(()) if end.is_none() => break,
+                Ok(()) if end.is_none() => return Ok(None),
                 Ok(()) => {}
                 Err(errno) if goes_on(errno, || worker.was_stopped()) => {}
                 Err(Errno::CANCELED) => {
@@ -106,12 +160,64 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
                     let why = format!("a scrub of {} runs already, begun by somebody else", path.display());
                     return Err(WorkError::Refused(why));
                 }
-                Err(errno) => return Err(WorkError::io("scrub", &path)(errno)),
+                Err(errno) => return Err(WorkError::io("scrub", path)(errno)),
             }
         }
     }
-    worker.say(&format!("{} errors, {} of them could not be corrected", found.errors, found.uncorrectable));
-    Ok(())
+
+    /// One call for a device up to a byte, or for the rest of it, while another thread says how far it is.
+    fn call(&self, device: u64, end: Option<u64>, finished: &mut Finished) -> Result<(), Errno> {
+        let before = finished.found;
+        let mut args: ScrubArgs = [0; 128];
+        (args[DEVICE], args[START], args[END]) = (device, finished.at, end.unwrap_or(u64::MAX));
+        let look = || {
+            let mut now: ScrubArgs = [0; 128];
+            now[DEVICE] = device;
+            // SAFETY: `BTRFS_IOC_SCRUB_PROGRESS` reads and writes one `struct btrfs_ioctl_scrub_args`, which is 1,024 bytes.
+            if unsafe { ioctl(self.directory, Updater::<SCRUB_PROGRESS, ScrubArgs>::new(&mut now)) }.is_ok() {
+                let all = before.with(&now);
+                finished.look(now[LAST_PHYSICAL], all);
+                let position = (device << POSITION_DEVICE_SHIFT) | finished.at;
+                self.worker.progress_with(all.bytes as f64, Some(self.total as f64), position, finished.found);
+            }
+        };
+        let scrub = || {
+            self.worker.begins_call();
+            // SAFETY: `BTRFS_IOC_SCRUB` reads and writes one `struct btrfs_ioctl_scrub_args`, which is 1,024 bytes.
+            unsafe { ioctl(self.directory, Updater::<SCRUB, ScrubArgs>::new(&mut args)) }
+        };
+        let ended = watched(scrub, look);
+        let all = before.with(&args);
+        match ended {
+            Ok(()) => finished.done(end, all),
+            Err(_) => finished.ended(args[LAST_PHYSICAL], all),
+        }
+        ended
+    }
+}
+
+/// Makes a call, and looks meanwhile how far it is, on another thread.
+fn watched<T>(call: impl FnOnce() -> T, mut look: impl FnMut() + Send) -> T {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            loop {
+                std::thread::park_timeout(PROGRESS_PERIOD);
+                // Whatever scrub there is then is somebody else's.
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
+                look();
+            }
+        });
+        let outcome = call();
+        over.store(true, Ordering::Relaxed);
+        // The next call waits for its end.
+        watcher.thread().unpark();
+        // A watcher that panicked has nothing more to say.
+        let _ = watcher.join();
+        outcome
+    })
 }
 
 /// Whether a call that ended so is made again, when the worker goes on.
@@ -140,58 +246,10 @@ impl Found {
             ..self
         }
     }
-}
 
-impl Finished {
-    fn position(&self, device: u64) -> u64 {
-        (device << POSITION_DEVICE_SHIFT) | self.at
+    fn errors_told(self) -> String {
+        format!("{} errors, {} of them could not be corrected", self.errors, self.uncorrectable)
     }
-}
-
-/// One call for a device up to a byte, or for the rest of it, while another thread says how far it is.
-fn scrub_device(
-    worker: &Worker,
-    directory: &OwnedFd,
-    (device, end): (u64, Option<u64>),
-    finished: &mut Finished,
-    total: u64,
-) -> Result<(), Errno> {
-    let before = finished.found;
-    let mut args: ScrubArgs = [0; 128];
-    (args[DEVICE], args[START], args[END]) = (device, finished.at, end.unwrap_or(u64::MAX));
-    let over = AtomicBool::new(false);
-    let ended = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            loop {
-                std::thread::sleep(PROGRESS_PERIOD);
-                // Whatever scrub there is then is somebody else's.
-                if over.load(Ordering::Relaxed) {
-                    break;
-                }
-                let mut now: ScrubArgs = [0; 128];
-                now[DEVICE] = device;
-                // SAFETY: `BTRFS_IOC_SCRUB_PROGRESS` reads and writes one `struct btrfs_ioctl_scrub_args`, which is 1,024 bytes.
-                if unsafe { ioctl(directory, Updater::<SCRUB_PROGRESS, ScrubArgs>::new(&mut now)) }.is_ok() {
-                    let all = before.with(&now);
-                    finished.look(now[LAST_PHYSICAL], all);
-                    let position = finished.position(device);
-                    worker.progress_with(all.bytes as f64, Some(total as f64), position, finished.found);
-                }
-            }
-        });
-        // SAFETY: `BTRFS_IOC_SCRUB` reads and writes one `struct btrfs_ioctl_scrub_args`, which is 1,024 bytes.
-        let ended = unsafe { ioctl(directory, Updater::<SCRUB, ScrubArgs>::new(&mut args)) };
-        over.store(true, Ordering::Relaxed);
-        // A watcher that panicked has nothing more to say.
-        let _ = watcher.join();
-        ended
-    });
-    let all = before.with(&args);
-    match ended {
-        Ok(()) => finished.found = all,
-        Err(_) => finished.ended(args[LAST_PHYSICAL], all),
-    }
-    ended
 }
 
 fn has_device(directory: &OwnedFd, device: u64) -> bool {
@@ -201,11 +259,19 @@ fn has_device(directory: &OwnedFd, device: u64) -> bool {
     unsafe { ioctl(directory, Updater::<DEV_INFO, DevInfo>::new(&mut info)) }.is_ok()
 }
 
+/// Nothing can be written through this.
+fn is_read_only(directory: &OwnedFd) -> bool {
+    fstatvfs(directory).is_ok_and(|facts| facts.f_flag.contains(StatVfsMountFlags::RDONLY))
+}
+
+#[cfg(test)]
+mod call_tests;
+
 #[cfg(test)]
 mod tests {
     use super::{DEVICE, END, POSITION_BYTE, POSITION_DEVICE_SHIFT, SCRUB, ScrubArgs, goes_on};
     use crate::btrfs::{device_extents, used_on_disks};
-    use crate::directories::Progress;
+    use crate::directories::{Progress, replace};
     use crate::loop_disk::{LoopDisk, run};
     use crate::spec::{Found, Kind};
     use crate::worker::Worker;
@@ -248,6 +314,7 @@ mod tests {
         assert!((progress.done / total as f64 - 1.0).abs() < 0.02, "{} of {total}", progress.done);
         assert_eq!(worker.message(), "0 errors, 0 of them could not be corrected");
     }
+
     /// What a scrub reads of the first device up to a byte of it.
     fn bytes_up_to(directory: &OwnedFd, byte: u64) -> u64 {
         let mut args: ScrubArgs = [0; 128];
@@ -262,6 +329,8 @@ mod tests {
     fn cancelled_within_an_extent(worker: &mut Worker) -> (Progress, Progress) {
         let (spec, place) = (worker.spec().clone(), worker.assignment().place.clone());
         let begun = Instant::now();
+        // The one that stopped it before its call cancelled nothing.
+        replace(&place.runtime.join("stopped"), &(), false).unwrap();
         let is_within = |progress: &Progress| {
             let since = progress.done - progress.found.bytes as f64;
             progress.position & POSITION_BYTE > 1 << 20 && since > 10e6 && since < 30e6

@@ -82,6 +82,7 @@ impl ToldRun {
             file_system: None,
             processors: None,
             gets_on: None,
+            is_beside_others: false,
         }
     }
 }

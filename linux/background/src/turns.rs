@@ -16,7 +16,7 @@ pub(crate) struct Wanting {
     pub(crate) bottom: BTreeSet<DeviceId>,
     /// The work is the operator's and does not hang: it goes before what tenants owe, and before what hangs.
     pub(crate) goes_first: bool,
-    /// Where the work is, if it begins there again when it was stopped.
+    /// Where the work is, if it runs and begins there again when it is stopped.
     pub(crate) begins_again_at: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Turns {
 #[derive(Clone, Debug)]
 struct Turn {
     since: Nanos,
-    /// See [`Wanting::begins_again_at`].
+    /// The first of [`Wanting::begins_again_at`] in it: most work runs only once there is a gap.
     began_at: Option<u64>,
     /// Those that kept theirs when this one began: for who waits for it and for them it ends as soon as one of theirs does.
     ends_with: BTreeSet<DeviceId>,
@@ -69,6 +69,9 @@ impl Turns {
         let goes_before = |one: &DeviceId, other: &DeviceId| wanting[one].goes_first && !wanting[other].goes_first;
         self.had.retain(|device, _| wanting.contains_key(device));
         self.having.retain(|device, _| wanting.contains_key(device));
+        self.having
+            .iter_mut()
+            .for_each(|(device, turn)| turn.began_at = turn.began_at.or(wanting[device].begins_again_at));
         self.end(now, wanting, &meets, &goes_before);
         let mut next: Vec<DeviceId> =
             wanting.keys().filter(|device| !self.having.contains_key(device)).copied().collect();
@@ -244,6 +247,24 @@ mod tests {
             let outcome = [34, 35, 179, 180].map(&mut at);
             assert_eq!(outcome, if gets_on { [[2], [1], [1], [1]] } else { [[1], [1], [1], [2]] });
         }
+    }
+
+    /// What it read of its chunk is lost already.
+    #[test]
+    fn a_turn_is_kept_for_work_that_would_begin_again_only_while_that_runs() {
+        let all: [(u32, &[u32]); 2] = [(1, &[10]), (2, &[10])];
+        let mut turns = Turns::default();
+        let mut at = |second, place| having_at(&mut turns, second, &all, place);
+        assert_eq!(at(0, None), [1]);
+        assert_eq!([(10, None), (20, None)].map(|(second, place)| at(second, place)), [[2], [1]], "there is no gap");
+        let in_gap = [(25, Some(7)), (26, None), (28, Some(7)), (30, Some(7)), (90, Some(7))];
+        assert_eq!(in_gap.map(|(second, place)| at(second, place)), [[1]; 5], "a pause within its time ends nothing");
+        assert_eq!(at(91, None), [2], "it was stopped");
+        assert_eq!([(92, Some(7)), (100, Some(7))].map(|(second, place)| at(second, place)), [[2]; 2]);
+        assert_eq!(
+            [(101, Some(7)), (280, Some(7)), (281, Some(7))].map(|(second, place)| at(second, place)),
+            [[1], [1], [2]]
+        );
     }
 
     #[test]

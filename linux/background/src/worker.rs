@@ -95,6 +95,12 @@ impl Worker {
         self.message = plain(message);
     }
 
+    /// A call into the kernel begins now. Whoever stopped this worker since the call before cancelled nothing, and if this one is cancelled
+    /// it may be by somebody else. The daemon says so only once this process can begin no call, so that of one that it cancels nothing is lost.
+    pub(crate) fn begins_call(&self) {
+        self.was_stopped();
+    }
+
     /// The daemon cancelled the call into the kernel to stop it; true once for each time.
     pub(crate) fn was_stopped(&self) -> bool {
         fs::remove_file(self.assignment.place.runtime.join("stopped")).is_ok()

@@ -3,10 +3,16 @@
 use super::{InForce, REPLAN, Whose, Worklist};
 use crate::ahead::PARTS;
 use crate::planner::PlannerSettings;
+use crate::work::Work;
 use minerva_model::{DeviceId, Nanos};
 
 /// A plan is not made anew more often than this because estimates moved.
 const REPLAN_MIN: Nanos = Nanos::from_secs(60);
+/// A plan that erred is made anew after this part of the time to the nearest deadline: one that is made before anything is known of the others
+/// must not stand until the deadline is past.
+const DEADLINE_PART: u64 = 20;
+/// And not more often than this, however near it is.
+const ERRED_MIN: Nanos = Nanos::from_secs(10);
 /// Less of the disk's time is no error, however little was expected.
 const LEFT_PART_LEAST: f64 = 0.02;
 /// Less of a file system is none either.
@@ -41,14 +47,24 @@ impl InForce {
 
 impl Worklist {
     pub(super) fn is_plan_due(&self, now: Nanos, device: DeviceId) -> bool {
-        let erred_after = Nanos((PlannerSettings::default().replan_seconds_min * 1e9) as u64);
         self.plans.get(&device).is_none_or(|in_force| {
             let age = now.since(in_force.made);
+            let erred_after = self.erred_after(in_force.made, device);
             let used_blocks = || self.used_blocks(Whose::only(device, in_force.counted.as_ref()));
             let has_erred = || self.settings.replan_on_error && in_force.has_erred(now, used_blocks());
             let is_stale = || in_force.is_stale || in_force.counted != self.counted(now, device);
-            age >= REPLAN || (age >= REPLAN_MIN && is_stale()) || (age >= erred_after && has_erred())
+            age >= REPLAN || (age >= REPLAN_MIN.min(erred_after) && is_stale()) || (age >= erred_after && has_erred())
         })
+    }
+
+    /// How long a plan that erred stands.
+    fn erred_after(&self, made: Nanos, device: DeviceId) -> Nanos {
+        let longest = Nanos((PlannerSettings::default().replan_seconds_min * 1e9) as u64);
+        if !self.settings.replans_by_deadline {
+            return longest;
+        }
+        let nearest = self.ready(Whose::all(device)).map(Work::due).min();
+        nearest.map_or(longest, |due| Nanos(due.since(made).0 / DEADLINE_PART).clamp(ERRED_MIN, longest))
     }
 
     /// Blocks in use, beside what is tied, on the file system that a disk's plan is made for.

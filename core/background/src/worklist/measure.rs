@@ -20,6 +20,8 @@ impl Worklist {
             let ran = std::mem::take(&mut work.ran).as_secs_f64();
             ran_all += ran;
             match work.order.pace {
+                // Beside others it uses no gap: a chunk that would be lost is ended so.
+                BackgroundPace::Gaps if work.is_beside_others => {}
                 BackgroundPace::Gaps if work.is_ready() => {
                     (may_use_gaps, ran_in_gaps) = (true, ran_in_gaps || ran > 0.0)
                 }

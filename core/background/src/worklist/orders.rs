@@ -44,6 +44,22 @@ impl Worklist {
         orders
     }
 
+    /// Whether a queue's work takes time from others: it has a part of it, or ends beside them what it would lose, at a limit.
+    pub fn takes_from_others(&self, id: BackgroundId) -> bool {
+        self.works.get(&id).is_some_and(|work| match work.order.pace {
+            BackgroundPace::Share(_) => true,
+            BackgroundPace::Gaps => work.is_beside_others,
+            BackgroundPace::Hold => false,
+        })
+    }
+
+    /// Whether a queue's work goes before others in the time that it takes from them: it does where it rests for them in between, in stretches.
+    /// At a limit it would only hold up each of their requests by all that it has under way.
+    pub fn goes_before_others(&self, id: BackgroundId) -> bool {
+        let goes = |work: &Work| work.queue.hold == BackgroundHold::Stop && !work.is_limited;
+        self.settings.goes_before_others && self.takes_from_others(id) && self.works.get(&id).is_some_and(goes)
+    }
+
     /// Who runs: whose deadline is near, the earliest first; else the greatest priority; else who frees most space in a second. While
     /// time is taken from others it is a second of theirs that counts: who frees most for what they lose, and of those that free nothing
     /// who costs them least. What costs much is left to the gaps then. What tenants say that they owe comes after all of the operator's work

@@ -49,6 +49,7 @@ fn report_of(second: u64) -> BackgroundReport {
         file_system: None,
         processors: None,
         gets_on: None,
+        is_beside_others: false,
     }
 }
 
@@ -119,6 +120,70 @@ fn who_works_in_the_background_is_at_idle_and_capped_only_where_it_cannot_be_sto
         assert!(decision.is_only_when_idle(), "{decision}");
         assert!(!engine.decision(TenantId(1), DISK).expect("a decision").is_only_when_idle());
         assert_eq!(asks_for_caps, is_capped, "{hold:?}");
+    }
+}
+
+#[test]
+fn work_that_takes_time_from_others_goes_before_them_where_it_is_stopped_for_the_rest() {
+    let share_at = |hold, has_weights, background, is_beside_others| {
+        let due = Some(Nanos::from_secs(300));
+        let queue = BackgroundQueue { due, given: due, ..queue_of(hold) };
+        let mut engine = Engine::new();
+        let configured = EngineConfig { mode: Mode::Enforce, background, ..EngineConfig::default() };
+        for event in [
+            Event::Configured(Box::new(configured)),
+            Event::DeviceSeen(device(DISK, has_weights)),
+            Event::BackgroundSet(Box::new(queue)),
+            seen(1, Vec::new()),
+            seen(2, Vec::new()),
+        ] {
+            engine.handle(Nanos::SECOND, event);
+        }
+        for second in 1..60 {
+            let now = Nanos::from_secs(second);
+            let report = BackgroundReport { done_items: 0.0, ran: Nanos::ZERO, is_beside_others, ..report_of(1) };
+            engine.handle(now, Event::BackgroundReported(report));
+            // It was at the disk once, and waits since.
+            let mut slice = sample(&[second * 50, second.min(2)]);
+            slice.devices[0].busy_ns = second * 1_000_000_000;
+            engine.handle(now, Event::Sampled(Box::new(slice)));
+        }
+        let pace = engine.background().next().map(|work| work.order.pace);
+        assert!(matches!(pace, Some(BackgroundPace::Share(_))), "{pace:?}");
+        engine.decision(TenantId(2), DISK).expect("a decision").share.get()
+    };
+    let share = |hold, has_weights, background| share_at(hold, has_weights, background, false);
+    let default = BackgroundSettings::default();
+    assert_eq!(share(BackgroundHold::Stop, true, default), 1_000);
+    assert!(share_at(BackgroundHold::Stop, true, default, true) <= 100, "at a limit it is not stopped");
+    assert!(share(BackgroundHold::Cap, true, default) <= 100, "what is not stopped would have it all the time");
+    assert!(share(BackgroundHold::Stop, false, default) <= 100, "caps would outlast its part");
+    let before = BackgroundSettings { goes_before_others: false, ..default };
+    assert!(share(BackgroundHold::Stop, true, before) <= 100, "as in recordings of earlier versions");
+}
+
+#[test]
+fn what_ends_beside_others_at_a_limit_keeps_its_level_until_it_is_stopped_and_goes_before_nobody() {
+    let mut engine = Engine::new();
+    for event in [
+        config(Mode::Enforce),
+        Event::DeviceSeen(device(DISK, true)),
+        queue(BackgroundHold::Stop),
+        seen(1, Vec::new()),
+        seen(2, Vec::new()),
+    ] {
+        engine.handle(Nanos::SECOND, event);
+    }
+    for (second, is_beside_others) in [(1, false), (2, true), (3, true), (4, false)] {
+        let now = Nanos::from_secs(second);
+        let report = BackgroundReport { is_beside_others, ..report_of(second) };
+        engine.handle(now, Event::BackgroundReported(report));
+        engine.handle(now, sampled(&[second * 50, second * 2]));
+        let pace = engine.background().next().map(|work| work.order.pace);
+        assert_eq!(pace, Some(BackgroundPace::Gaps));
+        let decision = engine.decision(TenantId(2), DISK).expect("a decision");
+        assert_eq!(decision.is_only_when_idle(), !is_beside_others, "{second}: {decision}");
+        assert!(decision.share.get() <= 100, "{second}: {decision}");
     }
 }
 

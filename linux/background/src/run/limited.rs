@@ -19,8 +19,8 @@ const RATE_ASSUMED: f64 = (64 << 20) as f64;
 /// It is seen over so much time, and each time counts for so much.
 const RATE_TIME: Nanos = Nanos::from_secs(1);
 const RATE_WEIGHT: f64 = 0.125;
-/// Bytes a second that it may read at least.
-const LIMIT_MIN: u64 = 1 << 20;
+/// Bytes a second that it may read at least, unless that is more than half of what it reads in gaps.
+const LIMIT_MIN: f64 = (1 << 20) as f64;
 
 /// How it is limited, and what by.
 #[derive(Debug, Default)]
@@ -29,8 +29,10 @@ pub(super) struct Limiting {
     rate: Rate,
     /// It could not be limited: until the next gap it has stretches.
     has_failed: bool,
-    /// Where it was when it was limited first, and its share.
-    begun: Option<(u64, u16)>,
+    /// Its share when it was limited last, and where it was once it was to have gaps alone again.
+    begun: Option<(u16, Option<u64>)>,
+    /// It ran at a limit since the last report.
+    was_limited: bool,
 }
 
 /// What a scrub has of a disk that others use.
@@ -47,12 +49,24 @@ impl Limiting {
     pub(super) const fn limit(&self) -> Option<Limit> {
         self.limit
     }
+
+    /// Whether it ran at a limit, beside others, since the last call, or does now.
+    pub(super) fn was_beside_others(&mut self, is_running: bool) -> bool {
+        std::mem::take(&mut self.was_limited) || (is_running && self.limit.is_some())
+    }
 }
 
 impl Limit {
+    /// Its share of what it reads in gaps. Of a slow disk what it may read at least is more, and counts for more.
     fn of(share: u16, rate: &Rate) -> Self {
-        let bytes = rate.bytes_a_second * f64::from(share) / 1000.0;
-        Self { bytes: (bytes as u64).max(LIMIT_MIN), share }
+        let rate = rate.bytes_a_second;
+        let (bytes, least) = (rate * f64::from(share) / 1000.0, LIMIT_MIN.min(rate / 2.0));
+        // None is 0 to the kernel.
+        let whole = |bytes: f64| (bytes as u64).max(1);
+        if bytes >= least {
+            return Self { bytes: whole(bytes), share };
+        }
+        Self { bytes: whole(least), share: (least / rate * 1000.0).round() as u16 }
     }
 
     /// It differs by no more than a tenth.
@@ -110,6 +124,7 @@ impl Run {
         if self.is_running && (self.spec.hold() == BackgroundHold::Stop || is_gap) {
             // What runs all the time at a limit has the disk for a part of it.
             let ran = limit.map_or(passed, |limit| limit.part_of(passed));
+            self.limiting.was_limited |= limit.is_some() && passed > Nanos::ZERO;
             self.ran += ran;
             self.ran_in_all += ran;
         }
@@ -124,10 +139,11 @@ impl Run {
     pub(super) fn limit_beside(&mut self, is_gap: bool, sys: &Path) -> Option<Limit> {
         // In the next stretch it is tried again.
         self.limiting.has_failed &= !is_gap;
-        if is_gap || self.spec.kind != Kind::BtrfsScrub || !self.wants() || self.limiting.has_failed {
+        if self.spec.kind != Kind::BtrfsScrub || !self.wants() || self.limiting.has_failed {
             return None;
         }
-        let limit = Limit::of(self.share_of_chunk()?, &self.limiting.rate);
+        let share = self.share_of_chunk(is_gap);
+        let limit = Limit::of(share.filter(|_| !is_gap)?, &self.limiting.rate);
         match self.limiting.limit {
             Some(in_force) if in_force.is_near(limit) => Some(in_force),
             Some(_) => Some(limit),
@@ -135,18 +151,21 @@ impl Run {
         }
     }
 
-    /// The part of the time that it has beside others: until the end of the chunk in which it was limited first also when it is to have gaps
-    /// alone again. A gap puts it ahead of the plan, and the chunk would be lost by what was gained.
-    fn share_of_chunk(&mut self) -> Option<u16> {
-        match (self.duty.pace, self.limiting.begun) {
-            (BackgroundPace::Share(share), begun) => {
-                let position = begun.map_or_else(|| self.position().0, |(position, _)| position);
-                self.limiting.begun = Some((position, share));
+    /// The part of the time that it has beside others: until the end of its chunk also when it is to have gaps alone again. A gap puts it ahead
+    /// of the plan, and the chunk would be lost by what was gained.
+    fn share_of_chunk(&mut self, is_gap: bool) -> Option<u16> {
+        self.limiting.begun = match (self.duty.pace, self.limiting.begun) {
+            (BackgroundPace::Share(share), _) if !is_gap => Some((share, None)),
+            (BackgroundPace::Share(_), begun) => begun,
+            // From now on it has gaps alone: this is the chunk.
+            (BackgroundPace::Gaps, Some((share, None))) if self.is_running => Some((share, Some(self.position().0))),
+            (BackgroundPace::Gaps, Some((share, Some(position)))) if self.is_running => {
+                // In a gap it makes no difference yet, and looking costs.
+                Some((share, Some(position))).filter(|_| is_gap || position == self.position().0)
             }
-            (BackgroundPace::Gaps, Some((position, _))) if self.is_running && position == self.position().0 => {}
-            _ => self.limiting.begun = None,
-        }
-        self.limiting.begun.map(|(_, share)| share)
+            _ => None,
+        };
+        self.limiting.begun.map(|(share, _)| share)
     }
 
     /// The knobs of its file system, by what is written on that: opening its path here might take long.

@@ -71,6 +71,7 @@ impl Run {
             file_system: (size_bytes > 0).then(|| self.spec.identity.file_system_number()),
             processors: None,
             gets_on,
+            is_beside_others: self.limiting.was_beside_others(self.is_running),
         }
     }
 
@@ -89,9 +90,10 @@ impl Run {
         self.in_vain >= HUNG
     }
 
-    /// Where it is, if what it has done from there on is lost when it is stopped.
+    /// Where it is, if it runs and what it has done from there on is lost when it is stopped.
     pub(crate) fn begins_again_at(&self) -> Option<u64> {
-        matches!(self.spec.kind, Kind::BtrfsBalance | Kind::BtrfsScrub).then(|| self.position().0)
+        let begins_again = matches!(self.spec.kind, Kind::BtrfsBalance | Kind::BtrfsScrub);
+        (begins_again && self.is_running).then(|| self.position().0)
     }
 
     /// Where another worker would go on, and what was found up to there.
@@ -181,6 +183,7 @@ mod tests {
     fn only_of_what_goes_by_chunks_it_matters_where_it_is_when_it_is_stopped() {
         let root = tempfile::tempdir().unwrap();
         let mut run = stored(root.path(), Before::default());
+        run.is_running = true;
         assert_eq!(run.begins_again_at(), None);
         for kind in [Kind::BtrfsBalance, Kind::BtrfsScrub] {
             run.spec.kind = kind;
@@ -188,6 +191,8 @@ mod tests {
         }
         say(&run, Progress { position: 5_000, ..Progress::default() });
         assert_eq!(run.begins_again_at(), Some(5_000));
+        run.is_running = false;
+        assert_eq!(run.begins_again_at(), None, "that is lost already");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::directories::{Groups, replace};
 use crate::error::WorkError;
 use crate::spec::{Kind, Spec};
 use crate::{balance, groups, processors, scrub};
-use minerva_model::{BackgroundHold, BackgroundState};
+use minerva_model::{BackgroundHold, BackgroundPace, BackgroundState};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -89,6 +89,25 @@ impl Run {
             // Its worker only looks, and must see the end of what the kernel does slowly now.
             Kind::MdCheck | Kind::MdResync => self.slow_array(sys),
             _ => self.freezer.set(true),
+        }
+    }
+
+    /// Says that it could not be stopped or let run, or that what was said of that is over: also of a limit only once it was let run at one,
+    /// or is to have none.
+    pub(super) fn note_turned(&mut self, outcome: Result<(), WorkError>, at_limit: bool) {
+        match outcome {
+            Err(error) => {
+                self.message = error.in_full();
+                self.could_not_turn = Some((self.message.clone(), at_limit));
+            }
+            Ok(()) => {
+                let is_to_be_limited = !at_limit && matches!(self.duty.pace, BackgroundPace::Share(_));
+                let over = self.could_not_turn.take_if(|(_, failed_at_limit)| !*failed_at_limit || !is_to_be_limited);
+                // Something else may have been said since.
+                if over.is_some_and(|(said, _)| said == self.message) {
+                    self.message.clear();
+                }
+            }
         }
     }
 

@@ -215,6 +215,7 @@ fn what_could_not_be_stopped_or_let_run_is_tried_again() {
         sleeper.turn(is_gap, root.path());
         assert_eq!(fs::read_to_string(&state).unwrap(), if is_gap { "THAWED" } else { "FROZEN" });
         assert_eq!(sleeper.0.is_running, is_gap);
+        assert_eq!(sleeper.0.message, "", "it works again");
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct Finished {
     extents: Vec<Range<u64>>,
     /// Up to this byte of it all is finished.
     pub(super) at: u64,
+    /// Where the call began.
+    begun: u64,
     /// What was found up to there. Of bytes rather fewer, so that none is counted twice; of errors rather more, so that none is lost.
     pub(super) found: Found,
     /// Where the kernel was at the last look, with so many bytes.
@@ -21,7 +23,7 @@ pub(super) struct Finished {
     /// No fewer bytes were read before it came there.
     bytes_before: u64,
     /// The kernel told where it is within an extent. Some (5.18 to 6.10) tell at most where extents end, and of one that is full not that.
-    pub(super) is_told_within: bool,
+    is_told_within: bool,
 }
 
 impl Finished {
@@ -30,7 +32,7 @@ impl Finished {
         let next = extents.iter().find(|extent| extent.end > at);
         let at = next.map_or(at, |extent| extent.start.max(at));
         let bytes = found.bytes;
-        Self { extents, at, found, last: at, bytes, bytes_before: bytes, is_told_within: false }
+        Self { extents, at, begun: at, found, last: at, bytes, bytes_before: bytes, is_told_within: false }
     }
 
     /// The end of the next extent.
@@ -64,6 +66,17 @@ impl Finished {
         let more = now.corrected.saturating_sub(self.found.corrected);
         self.found.errors += more;
         self.found.corrected += more;
+    }
+
+    /// The next call may be for the rest of the device: by what this one was told it got on, and will wherever the next one ends. Of a stripe
+    /// across several devices some kernels (5.18 to 6.10) tell where a hole in it is, and nothing of the full ones behind that.
+    pub(super) const fn tells_where_it_is(&self) -> bool {
+        self.is_told_within && self.at > self.begun
+    }
+
+    /// The call came to its end, or to that of the device.
+    pub(super) fn done(&mut self, end: Option<u64>, now: Found) {
+        (self.at, self.found) = (end.unwrap_or(self.at), now);
     }
 
     /// The call ended before its end, and nothing is being read any more. On kernels that say nothing but where extents end, errors of the
@@ -180,6 +193,30 @@ mod tests {
         scrub.look(150 * MIB, found(1_152, 5));
         scrub.ended(250 * MIB, found(1_230, 9));
         assert_eq!(state(&scrub), (101, 1_095, 5));
+    }
+
+    /// Of the first two extents of four a kernel tells where the hole in each is, and of the others nothing. Each gap is long enough for one and a half.
+    #[test]
+    fn where_only_holes_are_told_a_device_is_scrubbed_to_its_end_in_gaps_that_are_shorter_than_two_extents() {
+        let extents: Vec<_> = (0..4).map(|at| 100 * at * MIB..100 * (at + 1) * MIB).collect();
+        let (mut at, mut before, mut is_told, mut calls) = (0, found(0, 0), false, 0);
+        while at < 400 * MIB {
+            let mut scrub = Finished::new(extents.clone(), at, before);
+            let end = if is_told { None } else { scrub.end() };
+            let until = (at + 150 * MIB).min(end.unwrap_or(400 * MIB));
+            let now = found(until / MIB, 0);
+            let told = [0, 50 * MIB, 150 * MIB].into_iter().filter(|hole| *hole <= until).max().unwrap_or(0);
+            let told = if at < told { told } else { 0 };
+            scrub.look(told, now);
+            if until == end.unwrap_or(400 * MIB) {
+                scrub.done(Some(until), now)
+            } else {
+                scrub.ended(told, now)
+            }
+            (at, before, is_told, calls) = (scrub.at, scrub.found, scrub.tells_where_it_is(), calls + 1);
+            assert!(calls < 20, "{at}");
+        }
+        assert_eq!(before, found(400, 0));
     }
 
     /// A hard disk with 100 MiB a second and extents of 1 GiB, in calls of so many looks.

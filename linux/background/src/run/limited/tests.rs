@@ -1,5 +1,6 @@
 //! File systems whose knobs are plain files, and a real one.
 
+use super::{Limit, Rate};
 use crate::automount::Automounts;
 use crate::btrfs::used_on_disks;
 use crate::directories::{Progress, replace};
@@ -58,7 +59,9 @@ fn beside_others_a_scrub_has_its_share_of_what_it_reads_in_gaps() {
         sleeper.turn_at(Nanos::from_secs(second), true, &sys);
         assert_eq!(held(&knobs), [0; 2], "others pause");
     }
-    assert_eq!(sleeper.0.report(&Automounts::default()).ran, Nanos::from_millis(98_500));
+    let report = sleeper.0.report(&Automounts::default());
+    assert_eq!((report.ran, report.is_beside_others), (Nanos::from_millis(98_500), true), "in the first second");
+    assert!(!sleeper.0.report(&Automounts::default()).is_beside_others);
     // What changes little is not written anew.
     for (share, limit) in [(500, 100e6), (540, 100e6), (600, 120e6), (1, f64::from(1 << 20))] {
         sleeper.0.duty.pace = BackgroundPace::Share(share);
@@ -69,25 +72,52 @@ fn beside_others_a_scrub_has_its_share_of_what_it_reads_in_gaps() {
     assert!(!sleeper.0.place.runtime.join("stopped").exists());
 }
 
-/// What was read of a chunk beside others and in the gap that put it ahead of its plan would be lost.
+/// Of a slow disk the least that it may read is more than its share.
 #[test]
-fn a_chunk_that_was_begun_beside_others_is_ended_beside_them() {
+fn of_a_slow_disk_what_a_scrub_may_read_at_least_counts_and_is_no_more_than_half() {
+    const MIB: f64 = (1 << 20) as f64;
+    let cases = [(5.0, 50, MIB, 200), (20.0, 50, MIB, 50), (40.0, 50, 2.0 * MIB, 50), (1.0, 50, MIB / 2.0, 500)];
+    for (rate, share, bytes, counted) in cases {
+        let limit = Limit::of(share, &Rate { bytes_a_second: rate * MIB, ..Rate::default() });
+        assert_eq!((limit.bytes, limit.share), (bytes as u64, counted), "{rate}");
+    }
+    let stalled = Rate { bytes_a_second: 0.0, ..Rate::default() };
+    assert_eq!(Limit::of(50, &stalled).bytes, 1, "0 would be no limit");
     let root = tempfile::tempdir().unwrap();
     let sys = root.path().join("sys");
     let (mut sleeper, knobs) = limitable(root.path(), &[0]);
-    let progress = sleeper.0.place.runtime.join("progress");
-    let at = |position| replace(&progress, &Progress { position, ..Progress::default() }, false).unwrap();
-    at(1);
-    for (is_gap, limit) in [(false, HALF), (true, 0), (false, HALF)] {
-        sleeper.turn(is_gap, &sys);
-        assert_eq!((held(&knobs), sleeper.0.is_running), (vec![limit], true));
-        sleeper.0.duty.pace = BackgroundPace::Gaps;
+    sleeper.0.limiting.rate.bytes_a_second = 5.0 * MIB;
+    sleeper.0.duty.pace = BackgroundPace::Share(50);
+    sleeper.turn(false, &sys);
+    sleeper.turn_at(Nanos::from_secs(1), false, &sys);
+    assert_eq!(held(&knobs), [1 << 20]);
+    assert_eq!(sleeper.0.report(&Automounts::default()).ran, Nanos::from_millis(200));
+}
+
+/// What was read of a chunk beside others and in the gap that put it ahead of its plan would be lost.
+#[test]
+fn a_chunk_that_was_begun_beside_others_is_ended_beside_them() {
+    let [share, gaps] = [BackgroundPace::Share(500), BackgroundPace::Gaps];
+    // Pace, whether others pause, chunk, and whether it runs limited; nothing: it is stopped.
+    let first = [(share, false, 1, Some(HALF)), (gaps, true, 1, Some(0)), (gaps, false, 1, Some(HALF))];
+    let later = [(share, false, 1, Some(HALF)), (share, false, 2, Some(HALF)), (gaps, false, 2, Some(HALF))];
+    let begun_in_gap = [(share, false, 1, Some(HALF)), (gaps, true, 1, Some(0)), (gaps, true, 2, Some(0))];
+    for (looks, last) in [(first, 2), (later, 3), (begun_in_gap, 2)] {
+        let root = tempfile::tempdir().unwrap();
+        let sys = root.path().join("sys");
+        let (mut sleeper, knobs) = limitable(root.path(), &[0]);
+        let progress = sleeper.0.place.runtime.join("progress");
+        for (pace, is_gap, position, limit) in looks.into_iter().chain([(gaps, false, last, None); 2]) {
+            replace(&progress, &Progress { position, ..Progress::default() }, false).unwrap();
+            sleeper.0.duty.pace = pace;
+            sleeper.turn(is_gap, &sys);
+            let is = (held(&knobs), sleeper.0.is_running);
+            assert_eq!(is, (vec![limit.unwrap_or(0)], limit.is_some()), "{looks:?} {position}");
+            let is_limited = limit.is_some_and(|limit| limit > 0);
+            let report = sleeper.0.report(&Automounts::default());
+            assert_eq!(report.is_beside_others, is_limited, "{looks:?} {position}");
+        }
     }
-    at(2);
-    sleeper.turn(false, &sys);
-    assert_eq!((held(&knobs), sleeper.0.is_running), (vec![0], false));
-    sleeper.turn(false, &sys);
-    assert!(!sleeper.0.is_running);
 }
 
 /// The worker ends without a word.
@@ -130,9 +160,11 @@ fn what_the_knobs_held_is_put_back_and_what_an_operator_set_is_kept() {
         ("in a gap", &|sleeper, root| sleeper.turn(true, &root.join("sys"))),
         ("held", &|sleeper, root| paced(sleeper, root, BackgroundPace::Hold)),
         ("gaps only, in another chunk", &|sleeper, root| {
-            let progress = Progress { position: 1 << 30, ..Progress::default() };
-            replace(&sleeper.0.place.runtime.join("progress"), &progress, false).unwrap();
-            paced(sleeper, root, BackgroundPace::Gaps);
+            for position in [0, 1 << 30] {
+                let progress = Progress { position, ..Progress::default() };
+                replace(&sleeper.0.place.runtime.join("progress"), &progress, false).unwrap();
+                paced(sleeper, root, BackgroundPace::Gaps);
+            }
         }),
         ("ended", &|sleeper, _| {
             end_worker(sleeper);
@@ -218,6 +250,32 @@ fn a_scrub_that_cannot_be_limited_has_stretches() {
         assert!((230..=260).contains(&count) && begins > 3, "{count} {begins}");
         assert_eq!(sleeper.0.message.ends_with("holds no number"), is_there, "{}", sleeper.0.message);
     }
+}
+
+#[test]
+fn that_a_scrub_could_not_be_limited_is_said_until_it_was_or_is_not_to_be_and_nothing_else_is_cleared() {
+    let [share, gaps] = [BackgroundPace::Share(500), BackgroundPace::Gaps];
+    let root = tempfile::tempdir().unwrap();
+    let sys = root.path().join("sys");
+    let (mut sleeper, knobs) = limitable(root.path(), &[0]);
+    let mut says_so_after = |pace, is_gap, text: &str| {
+        fs::write(&knobs[0], text).unwrap();
+        sleeper.0.duty.pace = pace;
+        sleeper.turn(is_gap, &sys);
+        while sleeper.0.is_cancelling() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        sleeper.0.message.ends_with("holds no number")
+    };
+    let looks = [(share, false, "x"), (share, true, "x"), (share, false, "0"), (share, false, "x"), (gaps, true, "0")];
+    let said = looks.map(|(pace, is_gap, text)| says_so_after(pace, is_gap, text));
+    assert_eq!(said, [true, true, false, true, false]);
+    assert!(says_so_after(share, false, "x"));
+    sleeper.0.message = "the kernel said something else".to_owned();
+    sleeper.turn(true, &sys);
+    fs::write(&knobs[0], "0").unwrap();
+    sleeper.turn(false, &sys);
+    assert_eq!((held(&knobs), sleeper.0.message.as_str()), (vec![HALF], "the kernel said something else"));
 }
 
 /// A process of its own: the worker of the test below, for which its last argument is the directory.
