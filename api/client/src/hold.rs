@@ -180,11 +180,10 @@ async fn keep<H: Holding>(link: Link, request: H, mut listener: Listener<H::Told
         listener.tell.send_replace(None);
         let is_absent = listener.first.is_some() && link.is_absence(&ended);
         if is_absent || !is_worth_another_try(&ended) {
-            match listener.first.take() {
-                // Whoever asked may have gone.
-                Some(first) => drop(first.send(Err(Error::refused(&ended)))),
-                // Nobody set it before.
-                None => drop(listener.ended.set(Error::refused(&ended))),
+            // Nobody set it before. Whoever waits for the first answer may wait no longer just now, and looks here.
+            let _ = listener.ended.set(Error::refused(&ended));
+            if let Some(first) = listener.first.take() {
+                let _ = first.send(Err(Error::refused(&ended)));
             }
             return;
         }

@@ -42,7 +42,9 @@ impl Limit {
 
     /// When it begins by itself, and why.
     pub(super) fn next(&self) -> Option<(Instant, Begun)> {
-        let alone = self.away_since.map(|since| (since + self.patience, Begun::Unserved));
-        [self.at.map(|at| (at, Begun::InTime)), alone].into_iter().flatten().min_by_key(|(at, _)| *at)
+        // A patience too long for the clock has no end.
+        let alone = self.away_since.and_then(|since| since.checked_add(self.patience));
+        let limits = [self.at.map(|at| (at, Begun::InTime)), alone.map(|at| (at, Begun::Unserved))];
+        limits.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 }

@@ -1,7 +1,8 @@
 //! What lasts while a program holds it: levels and jobs.
 
-use crate::{SHORT, connected, options, place, refuse_for_long};
-use minerva_client::{Debt, Level, Options, Owing};
+use crate::server::Listening;
+use crate::{LONG, SHORT, connected, options, place, refuse_for_long, wait_answer};
+use minerva_client::{Answer, Begun, Debt, Level, Operation, Options, Owing};
 use std::time::Duration;
 use tonic::Status;
 
@@ -143,4 +144,42 @@ async fn work_of_ones_own_is_registered_again_after_a_restart_as_far_as_it_is_th
     server.restart();
     holds.wait_for(|holds| *holds == 1).await.expect("registered again");
     assert_eq!(server.script.calls_of("hold_debt"), ["rebuild 0 of 50 s", "rebuild 20 of 60 s"]);
+}
+
+#[tokio::test]
+async fn a_refusal_for_good_is_told_also_when_it_comes_after_the_patience() {
+    let place = place();
+    let mut server = Listening::at(&place.path().join("tenant.sock"));
+    let client = Options { patience: SHORT, ..options(place.path()) }.connect().await.expect("a client");
+    server.kill().await;
+    let debt = client.debt(Debt::new("rebuild", SHORT)).await.expect("kept trying");
+    assert!(debt.ended().is_none());
+    let refused = Status::permission_denied("You are excluded.");
+    server.script.refusals.lock().expect("no panic").push_back(refused);
+    server.restart();
+    let ended = async {
+        while debt.ended().is_none() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(LONG, ended).await.expect("told");
+    assert_eq!(debt.ended().map(ToString::to_string).as_deref(), Some("You are excluded."));
+}
+
+#[tokio::test]
+async fn a_patience_may_be_longer_than_any_clock_runs() {
+    let place = place();
+    let (mut server, _) = connected(place.path()).await;
+    *server.script.first.lock().expect("no panic") = wait_answer();
+    let client = Options { patience: Duration::MAX, ..options(place.path()) }.connect().await.expect("a client");
+    client.credits(1).await.expect("an answer");
+    let held = client.hold_level(Level::Low).await.expect("held");
+    assert_eq!(held.level(), Some(Level::Low));
+    let mut coordinated = client.coordinate(Operation::of_bytes(1)).await.expect("an answer");
+    assert_eq!(coordinated.answer(), Answer::Wait { at_most: None });
+    server.kill().await;
+    server.restart();
+    server.script.called("coordinate", 2).await;
+    server.script.release.notify_one();
+    assert_eq!(coordinated.wait().await, Begun::Told);
 }

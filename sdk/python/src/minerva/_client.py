@@ -6,16 +6,18 @@ import contextlib
 import functools
 import math
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Generator, Iterator, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
 
 import grpc
 
 from . import _wire, cache
 from ._address import Credentials
-from ._apart import apart
+from ._apart import Latch, apart, in_background
 from ._errors import UNSERVED, MinervaError, NoServer, Status, UnknownDevice
 from ._link import (
     LOOK_SECONDS_MAX,
@@ -49,6 +51,8 @@ REPORT_SECONDS = 1.0
 
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
+_Holding = TypeVar("_Holding", bound="_Kept[Any, Any]")
+
 
 class _Link:
     """A channel to a server, and the patience with it."""
@@ -77,19 +81,34 @@ class _Link:
             except grpc.RpcError as error:
                 wait = attempts.failed(Status.of(error), time.monotonic())
             time.sleep(wait)
-            self.server.revive()
+            self.server.revive(attempts.left(time.monotonic()))
 
-    def tell(self, method: grpc.UnaryUnaryMultiCallable[_Request, _Response], request: _Request) -> None:
-        """Sends what the program need not know the answer to, and goes on with it in the background if that takes long."""
+    def tell(
+        self,
+        method: grpc.UnaryUnaryMultiCallable[_Request, _Response],
+        request: _Request,
+        after: Callable[[], object] | None = None,
+        is_awaited: bool = True,
+    ) -> Callable[[], object] | None:
+        """Sends what the program need not know the answer to, once `after` has returned, and goes on with it in the background if that
+        takes long or is not awaited. What returns when it was sent, if it was not by now."""
 
         def send() -> None:
+            if after is not None:
+                after()
             # An operation that is over by another way, or a server that is gone, is nothing to the program.
             with contextlib.suppress(MinervaError, ValueError):
                 self.call(method, request)
 
-        sender = threading.Thread(target=send, name="minerva-tell", daemon=True)
-        sender.start()
-        sender.join(TELL_SECONDS_MAX)
+        told = in_background(send)
+        if told is not None:
+            told.wait(TELL_SECONDS_MAX if is_awaited else 0.0)
+            return told.wait
+        # The end of the process says it all; before that, what can be said in place.
+        if not sys.is_finalizing():
+            with contextlib.suppress(grpc.RpcError, ValueError):
+                method(request, timeout=TELL_SECONDS_MAX, metadata=self.server.metadata)
+        return None
 
 
 class _Kept(Generic[_Request, _Response]):
@@ -108,14 +127,24 @@ class _Kept(Generic[_Request, _Response]):
         self._error: MinervaError | None = None
         self._refusal: MinervaError | None = None
         """What the server said to the last try, if it said no for now."""
-        self._heard = threading.Event()
-        self._released = threading.Event()
+        self._heard = Latch()
+        self._released = Latch()
+        self._over: Latch | None = None
+        """Opens when its thread ends. Absent without one."""
         self._call: grpc.Call | None = None
+        """Its last reference goes in that thread, as the end of a call takes a lock of grpcio."""
+
+    def _take(self) -> None:
+        """Returns when it is held. What raises leaves nothing held."""
+        link = self._link
         if link is None:
             return
-        self._keeper = threading.Thread(target=self._keep, args=(link,), name="minerva-hold", daemon=True)
         try:
-            self._keeper.start()
+            self._over = in_background(functools.partial(self._keep, link))
+            if self._over is None:
+                # Nobody could hold it: it goes on without, as the interpreter ends.
+                self._link = None
+                return
             # A server that goes away meanwhile does not fail it: it is asked when it is back. One that refuses all the while does.
             is_heard = self._heard.wait(link.server.patience_seconds)
             error = self._error if is_heard else self._refusal
@@ -124,37 +153,41 @@ class _Kept(Generic[_Request, _Response]):
         except BaseException:
             # Interrupted or refused, nobody has it who could release it.
             self.release()
+            self._link, self._error = None, None
             raise
 
     def release(self) -> None:
         """Ends it. Twice is as good as once."""
-        self._released.set()
-        # A child of the process that holds it has a copy of this, and not the stream.
-        if self._link is None or self._link.process != os.getpid():
+        # A child of the process that holds it has a copy of this, and not the stream; and the end of a process ends it anyway.
+        if self._link is None or self._link.process != os.getpid() or sys.is_finalizing():
             return
-        if self._call is not None:
-            apart(self._call.cancel)
-        # One that could not be started is not waited for.
-        if self._keeper.is_alive():
-            self._keeper.join(TELL_SECONDS_MAX)
+        self._released.open()
+        apart(self._cancel)
+        if self._over is not None:
+            self._over.wait(TELL_SECONDS_MAX)
+
+    def _cancel(self) -> None:
+        call = self._call
+        if call is not None:
+            call.cancel()
 
     def _keep(self, link: _Link) -> None:
         backoff = Backoff()
-        while not self._released.is_set():
+        while not self._released.is_open:
             status = self._hold_once(link, backoff)
             self._last = None
             self._changed()
-            if self._released.is_set():
+            if self._released.is_open:
                 return
             self._error = link.server.absence(status)
             if self._error is None and not status.is_worth_another_try:
                 self._error = status.refusal()
             if self._error is not None:
-                self._heard.set()
+                self._heard.open()
                 return
             self._refusal = status.refusal() if status.is_refusal else None
             self._released.wait(backoff.after(status))
-            link.server.revive()
+            link.server.revive(None)
 
     def _asked(self) -> _Request:
         """What is asked for, when it is asked again too."""
@@ -167,22 +200,30 @@ class _Kept(Generic[_Request, _Response]):
         """One stream, from its begin to its end."""
         try:
             self._call = call = self._method(link.stub)(self._asked(), metadata=link.server.metadata)
-            if self._released.is_set():
+            if self._released.is_open:
                 call.cancel()
             for change in call:
                 backoff.reset()
                 link.server.is_served = True
                 self._last = change
-                self._heard.set()
+                self._heard.open()
                 self._changed()
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
         except grpc.RpcError as error:
-            return Status.of(error)
+            return _status_of_stream(error)
         except ValueError:
             # grpcio's way to say that the client was closed meanwhile.
-            self._released.set()
-            self._heard.set()
+            self._released.open()
+            self._heard.open()
             return Status(grpc.StatusCode.CANCELLED)
+        finally:
+            self._call = None
+
+
+def _status_of_stream(error: grpc.RpcError) -> Status:
+    """How a stream ended. The error is the call itself: its traceback would keep it until the garbage collector runs, in any thread."""
+    error.__traceback__ = None
+    return Status.of(error)
 
 
 class Held(_Kept[v1.HoldLevelRequest, v1.HoldLevelResponse]):
@@ -218,7 +259,8 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
     it is then."""
 
     def __init__(self, link: _Link | None, request: v1.HoldDebtRequest) -> None:
-        self._told = threading.Condition()
+        self._waiting: list[SimpleQueue[None]] = []
+        """Those that wait, who are told of each change."""
         self._owing = v1.ReportDebtRequest(
             name=request.name, service_ns=request.service_ns, tied_bytes=request.tied_bytes
         )
@@ -246,8 +288,16 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
 
     def wait(self, seconds: float | None = None) -> bool:
         """Returns when work may be done, or after some seconds; whether it may."""
-        with self._told:
-            return self._told.wait_for(lambda: self.may_work, seconds)
+        end = time.monotonic() + (math.inf if seconds is None else seconds)
+        changes: SimpleQueue[None] = SimpleQueue()
+        self._waiting.append(changes)
+        try:
+            while not self.may_work and (left := end - time.monotonic()) > 0:
+                with contextlib.suppress(Empty):
+                    changes.get(timeout=min(left, threading.TIMEOUT_MAX))
+        finally:
+            self._waiting.remove(changes)
+        return self.may_work
 
     def report(self, done: float, *, service: float | None = None, tied_bytes: int | None = None) -> None:
         """So many seconds of it are done. `service` is all of it and `tied_bytes` what the rest ties, where that is not what it was.
@@ -271,47 +321,126 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
         return _wire.debt_again(self._request, self._owing, left)
 
     def _changed(self) -> None:
-        with self._told:
-            self._told.notify_all()
+        for changes in list(self._waiting):
+            changes.put(None)
 
 
 class Coordinated:
     """An operation that may begin."""
 
-    def __init__(
-        self, link: _Link | None, key: str, begun: Begun, waited_seconds: float, written: cache.Written | None = None
-    ) -> None:
+    def __init__(self, link: _Link | None, key: str, written: cache.Written | None = None) -> None:
         self._link = link
         self.request_id = key
         """The key it was asked for under."""
-        self.begun = begun
+        self.begun = Begun.UNSERVED
         """Why it begins."""
-        self.waited_seconds = waited_seconds
+        self.waited_seconds = 0.0
         """How long it was held."""
         self._written = written
+        self._before_end: Callable[[], object] | None = None
+        """Returns when the server has heard all that it hears before the operation's end."""
 
     @property
     def path(self) -> str | None:
         """Where to write: the path that was given. Asked for the first time, it is by then a link to an empty file in the pool, if the
         operation goes there and the pool takes it; what was there before is gone."""
-        return None if self._written is None else self._written.placed()
+        if self._written is None:
+            return None
+        return (self._written if self.begun is Begun.IN_POOL else self._written.in_place()).placed()
 
     def finish(self) -> None:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
         link = self._end()
         if link is not None:
-            link.tell(link.stub.Finish, v1.FinishRequest(request_id=self.request_id))
+            link.tell(link.stub.Finish, v1.FinishRequest(request_id=self.request_id), self._before_end)
 
     def cancel(self) -> None:
         """It will not be done, or not to its end."""
         link = self._end()
         if link is not None:
-            link.tell(link.stub.Cancel, v1.CancelRequest(request_id=self.request_id))
+            link.tell(link.stub.Cancel, v1.CancelRequest(request_id=self.request_id), self._before_end)
 
     def _end(self) -> _Link | None:
         """Whom to tell: nobody the second time, or in a child of the process that asked."""
         link, self._link = self._link, None
         return link if link is not None and link.process == os.getpid() else None
+
+    def _ask(self, request: v1.CoordinateRequest) -> None:
+        """Returns when it may begin. What raises leaves nothing under way."""
+        link, asked = self._link, time.monotonic()
+        if link is None:
+            return
+        asking = _Asking(link, request)
+        self._before_end = asking.end
+        try:
+            begun = asking.wait()
+            self.begun, self.waited_seconds = begun or Begun.UNSERVED, time.monotonic() - asked
+            if begun is Begun.IN_POOL or begun is None:
+                # Nothing is under way on the server.
+                self._link = None
+            elif begun is not Begun.TOLD:
+                # It has begun, whether or not the server is there to hear of it.
+                begin = v1.BeginRequest(request_id=self.request_id)
+                self._before_end = link.tell(link.stub.Begin, begin, asking.end, is_awaited=False)
+        except MinervaError:
+            # Refused, it is not under way.
+            self._link = None
+            in_background(asking.end)
+            raise
+        except BaseException:
+            self.cancel()
+            raise
+
+
+class _Stream:
+    """One question when an operation may begin. Another thread listens for the answers."""
+
+    def __init__(self, link: _Link, request: v1.CoordinateRequest) -> None:
+        self._link = link
+        self._request = request
+        self.heard: SimpleQueue[v1.CoordinateResponse | Status | Exception] = SimpleQueue()
+        """The answers, and last how the stream ended, or why there was none."""
+        self._call: grpc.Call | None = None
+        self._is_begun = False
+        self._is_ended = False
+        self._over = Latch()
+
+    def listen(self) -> None:
+        """Until there is no more to hear."""
+        self._is_begun = True
+        try:
+            if not self._is_ended:
+                self.heard.put(self._listen())
+        except Exception as error:
+            self.heard.put(error)
+        finally:
+            self._over.open()
+
+    def end(self) -> None:
+        """Returns when nothing is asked any more. Not for the main thread."""
+        self._is_ended = True
+        # One that begins later than this asks nothing.
+        if self._is_begun:
+            call = self._call
+            if call is not None:
+                call.cancel()
+            self._over.wait()
+
+    def _listen(self) -> Status:
+        try:
+            self._call = call = self._link.stub.Coordinate(self._request, metadata=self._link.server.metadata)
+            if self._is_ended:
+                call.cancel()
+            for response in call:
+                self.heard.put(response)
+                if response.WhichOneof("answer") in ("begin_now", "write_to_pool"):
+                    call.cancel()
+                    return Status(grpc.StatusCode.OK)
+            return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the wait")
+        except grpc.RpcError as error:
+            return _status_of_stream(error)
+        finally:
+            self._call = None
 
 
 class _Asking:
@@ -321,56 +450,42 @@ class _Asking:
         self._link = link
         self._request = request
         self._waiting = Waiting(link.server, request, time.monotonic())
-        self._call: grpc.Call | None = None
-        self._ended = threading.Event()
+        self._stream = _Stream(link, request)
 
-    def wait(self) -> Begun:
-        """Asks, and asks again under the same key when the server was away, until the operation begins or nobody waits for it."""
+    def wait(self) -> Begun | None:
+        """Asks, and asks again under the same key when the server was away, until the operation begins. None where nobody can listen for
+        the answer, as the interpreter ends."""
         while True:
-            status = self._listen()
+            self._stream = _Stream(self._link, self._request)
+            if in_background(self._stream.listen) is None:
+                return None
+            status = self._listen(self._stream.heard)
             begun = self._waiting.begun(time.monotonic())
             if begun is None:
-                self._ended.wait(self._waiting.ended(status, time.monotonic()))
+                time.sleep(self._waiting.ended(status, time.monotonic()))
                 begun = self._waiting.begun(time.monotonic())
             if begun is not None:
                 return begun
-            if self._ended.is_set():
-                return Begun.UNSERVED
-            self._link.server.revive()
+            self._link.server.revive(self._waiting.left(time.monotonic()))
 
     def end(self) -> None:
-        """Nobody waits any more."""
-        self._ended.set()
-        if self._call is not None:
-            self._call.cancel()
+        """Returns when nothing is asked any more. Not for the main thread."""
+        self._stream.end()
 
-    def _listen(self) -> Status:
-        """One stream: until the operation may begin, the stream ends, or there is no more time for it."""
-        waiting = self._waiting
-        self._call = call = self._link.stub.Coordinate(self._request, metadata=self._link.server.metadata)
-        if self._ended.is_set():
-            call.cancel()
-        try:
-            while True:
-                left = waiting.left(time.monotonic())
-                # A stream cannot be told a new limit, so a timer ends it.
-                timer = None if left is None else threading.Timer(left, call.cancel)
-                if timer is not None:
-                    timer.daemon = True
-                    timer.start()
-                try:
-                    response = next(call, None)
-                finally:
-                    if timer is not None:
-                        timer.cancel()
-                if response is None:
-                    return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the wait")
-                if waiting.answered(response, time.monotonic()):
-                    return Status(grpc.StatusCode.OK)
-        except grpc.RpcError as error:
-            return Status.of(error)
-        finally:
-            call.cancel()
+    def _listen(self, heard: SimpleQueue[v1.CoordinateResponse | Status | Exception]) -> Status:
+        """Until the operation may begin, the stream ends, or there is no more time for it."""
+        while (left := self._waiting.left(time.monotonic())) != 0:
+            try:
+                answer = heard.get(timeout=left)
+            except Empty:
+                continue
+            if isinstance(answer, Exception):
+                raise answer
+            if isinstance(answer, Status):
+                return answer
+            if self._waiting.answered(answer, time.monotonic()):
+                return Status(grpc.StatusCode.OK)
+        return Status(grpc.StatusCode.CANCELLED)
 
 
 class Client:
@@ -395,7 +510,8 @@ class Client:
     def close(self) -> None:
         """Closes the connection; what it holds is released."""
         self._search.end()
-        if self._link is not None and self._link.process == os.getpid():
+        # The end of the process closes it anyway.
+        if self._link is not None and self._link.process == os.getpid() and not sys.is_finalizing():
             apart(self._link.channel.close)
 
     def __enter__(self) -> Client:
@@ -406,13 +522,14 @@ class Client:
 
     def _there(self) -> _Link | None:
         """The connection, unless there is no server or the process is another's child."""
-        if is_cut_off():
+        # The threads that the interpreter has stopped by then may have locks of grpcio.
+        if sys.is_finalizing() or is_cut_off():
             return None
         if self._link is None and self._search.is_due():
             # What takes longer goes on in the background, for later calls.
-            looker = threading.Thread(target=self._look_again, name="minerva-look", daemon=True)
-            looker.start()
-            looker.join(LOOK_SECONDS_MAX)
+            looked = in_background(self._look_again)
+            if looked is not None:
+                looked.wait(LOOK_SECONDS_MAX)
         return self._link
 
     def _look_again(self) -> None:
@@ -425,6 +542,27 @@ class Client:
         self._link, self._absence = None, str(absence)
         self._search.put_off()
         warn_once(self._absence)
+
+    def _take(self, held: _Holding) -> _Holding:
+        """Returns when it is held, or there turns out to be no server to hold it."""
+        try:
+            held._take()
+        except NoServer as absence:
+            self._lose(absence)
+        return held
+
+    def _while_held(self, held: _Holding, strict: bool) -> Generator[_Holding, None, None]:
+        """Holds it while the body runs. It is there before it is taken, so that an interrupt at any moment finds what to release."""
+        try:
+            try:
+                self._take(held)
+            except UNSERVED as refusal:
+                if strict:
+                    raise
+                warn_unserved_once(refusal)
+            yield held
+        finally:
+            held.release()
 
     def _ask(
         self,
@@ -486,53 +624,26 @@ class Client:
 
     def hold(self, level: Level | LevelWord) -> Held:
         """Steps back until the answer is released; `deprioritized` does so by itself. Returns when the level is in force."""
-        try:
-            return Held(self._there(), Level(level))
-        except NoServer as absence:
-            self._lose(absence)
-            return Held(None, Level(level))
+        return self._take(Held(self._there(), Level(level)))
 
     @contextlib.contextmanager
     def deprioritized(self, level: Level | LevelWord = Level.LOW, *, strict: bool = False) -> Iterator[Held]:
         """Steps back while the body runs. Also a decorator. A program that the server does not serve runs on with a warning,
         `UnservedWarning`, once a process; if `strict`, that is an exception."""
-        try:
-            held = self.hold(level)
-        except UNSERVED as refusal:
-            if strict:
-                raise
-            warn_unserved_once(refusal)
-            held = Held(None, Level(level))
-        try:
-            yield held
-        finally:
-            held.release()
+        yield from self._while_held(Held(self._there(), Level(level)), strict)
 
     def hold_job(self, name: str, bytes: int | None = None) -> Job:
         """Is a batch job until the answer is released; `job` does so by itself."""
         request = _wire.job_request(name, bytes)
-        try:
-            return Job(self._there(), request)
-        except NoServer as absence:
-            self._lose(absence)
-            return Job(None, request)
+        return self._take(Job(self._there(), request))
 
     @contextlib.contextmanager
     def job(self, name: str, bytes: int | None = None, *, strict: bool = False) -> Iterator[Job]:
         """Is a batch job of this name while the body runs: of jobs on one disk the shortest goes first. `bytes` is what it will
         read and write in all; without it what earlier runs of the name did counts, and one that is far too small counts for
         nothing. Also a decorator. A program that the server does not serve runs on as with `deprioritized`."""
-        try:
-            held = self.hold_job(name, bytes)
-        except UNSERVED as refusal:
-            if strict:
-                raise
-            warn_unserved_once(refusal)
-            held = Job(None, _wire.job_request(name, bytes))
-        try:
-            yield held
-        finally:
-            held.release()
+        request = _wire.job_request(name, bytes)
+        yield from self._while_held(Job(self._there(), request), strict)
 
     def hold_debt(
         self,
@@ -546,11 +657,7 @@ class Client:
     ) -> Debt:
         """Registers work that can wait until the answer is released; `debt` does so by itself."""
         request = _wire.debt_request(name, service, tied_bytes, deadline, device, path)
-        try:
-            return Debt(self._there(), request)
-        except NoServer as absence:
-            self._lose(absence)
-            return Debt(None, request)
+        return self._take(Debt(self._there(), request))
 
     @contextlib.contextmanager
     def debt(
@@ -568,17 +675,8 @@ class Client:
         disk below `path`, and in time for the deadline, some seconds from now. `service` is how many seconds all of it takes on a disk
         that nobody else uses; a guess will do. What is left of it ties `tied_bytes`. A program that the server does not serve runs
         on as with `deprioritized`."""
-        try:
-            held = self.hold_debt(name, service, tied_bytes=tied_bytes, deadline=deadline, device=device, path=path)
-        except UNSERVED as refusal:
-            if strict:
-                raise
-            warn_unserved_once(refusal)
-            held = Debt(None, _wire.debt_request(name, service, tied_bytes, deadline, device, path))
-        try:
-            yield held
-        finally:
-            held.release()
+        request = _wire.debt_request(name, service, tied_bytes, deadline, device, path)
+        yield from self._while_held(Debt(self._there(), request), strict)
 
     def coordinate(
         self,
@@ -598,29 +696,15 @@ class Client:
             request_id or new_key(), bytes, deadline, begin_by, access, device, path, pool
         )
         written = None if path is None else cache.Written(os.fspath(path), pool, bytes)
-        link = self._there()
-        if link is None:
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, written and written.in_place())
-        asked = time.monotonic()
-        asking = _Asking(link, request)
+        return self._begin(Coordinated(self._there(), request.request_id, written), request)
+
+    def _begin(self, operation: Coordinated, request: v1.CoordinateRequest) -> Coordinated:
+        """Returns when it may begin, by a word of the server or without one."""
         try:
-            begun = apart(asking.wait)
-            if begun not in (Begun.TOLD, Begun.IN_POOL):
-                link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
+            operation._ask(request)
         except NoServer as absence:
             self._lose(absence)
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, written and written.in_place())
-        except MinervaError:
-            # Refused, it is not under way.
-            raise
-        except BaseException:
-            apart(asking.end)
-            link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
-            raise
-        waited = time.monotonic() - asked
-        if begun is Begun.IN_POOL:
-            return Coordinated(None, request.request_id, begun, waited, written)
-        return Coordinated(link, request.request_id, begun, waited, written and written.in_place())
+        return operation
 
     @contextlib.contextmanager
     def coordinated(
@@ -643,29 +727,23 @@ class Client:
         at `path`, which the body writes, may go to that pool of the cache in place of its disk, where others use that: the body
         writes to the operation's `path`. A program that the
         server does not serve runs on with a warning, `UnservedWarning`, once a process; if `strict`, that is an exception."""
+        request = _wire.coordinate_request(new_key(), bytes, deadline, begin_by, access, device, path, pool)
+        written = None if path is None else cache.Written(os.fspath(path), pool, bytes)
+        # It is there before it is asked for, so that an interrupt at any moment finds what to cancel.
+        operation = Coordinated(self._there(), request.request_id, written)
         try:
-            operation = self.coordinate(
-                bytes=bytes,
-                deadline=deadline,
-                begin_by=begin_by,
-                access=access,
-                device=device,
-                path=path,
-                pool=pool,
-            )
-        except UNSERVED as refusal:
-            # A disk that the program named itself is its mistake.
-            if strict or (device and isinstance(refusal, UnknownDevice)):
-                raise
-            warn_unserved_once(refusal)
-            written = None if path is None else cache.Written(os.fspath(path))
-            operation = Coordinated(None, new_key(), Begun.UNSERVED, 0.0, written)
-        try:
+            try:
+                self._begin(operation, request)
+            except UNSERVED as refusal:
+                # A disk that the program named itself is its mistake.
+                if strict or (device and isinstance(refusal, UnknownDevice)):
+                    raise
+                warn_unserved_once(refusal)
             yield operation
+            operation.finish()
         except BaseException:
             operation.cancel()
             raise
-        operation.finish()
 
 
 def connect(

@@ -44,6 +44,11 @@ class Unreachable(MinervaError):
         """The key of what was asked, if that counts: asked for again under it, it is done once. Else empty."""
 
 
+def closed(request_id: str = "") -> Unreachable:
+    """What is told who waits for a client that is closed meanwhile."""
+    return Unreachable("the client was closed before the server answered", request_id)
+
+
 class Refused(MinervaError):
     """The server said no, and nothing changed. Each word of the contract has a class of its own below this one."""
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import math
 import os
 import shutil
 import socket
 import stat
 import struct
 import subprocess
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ._address import PORT_DEFAULT, Address
+from ._apart import in_background
 from ._errors import AddressError
 
 # A host's, the same in its containers, and the agent's.
@@ -38,8 +39,8 @@ class Agent:
     socket: str
     """Where it shall listen."""
 
-    def start(self) -> None:
-        """Returns when it listens. Of several that are started at a time, one stays, and serves all."""
+    def start(self, seconds: float = math.inf) -> None:
+        """Returns when it listens, and waits no longer for it than so. Of several that are started at a time, one stays, and serves all."""
         _own_directory(os.path.dirname(self.socket))
         child = subprocess.Popen(
             [self.program, "--socket", self.socket, "--idle-exit", _IDLE_EXIT],
@@ -51,9 +52,9 @@ class Agent:
             start_new_session=True,
         )
         # Somebody must wait for it, so that it is no zombie if it ends before this program.
-        threading.Thread(target=child.wait, name="minerva-agent", daemon=True).start()
-        end = time.monotonic() + _START_SECONDS_MAX
-        while not _listens(self.socket):
+        in_background(child.wait)
+        end = time.monotonic() + min(seconds, _START_SECONDS_MAX)
+        while not _listens(self.socket, end - time.monotonic()):
             if time.monotonic() > end:
                 raise FileNotFoundError(
                     errno.ENOENT, f"{self.program} was started and does not listen", self.socket
@@ -70,13 +71,14 @@ class Found:
     agent: Agent | None = None
     """Started again when nobody listens at the address any more."""
 
-    def revive(self) -> None:
-        """Called when the connection was lost: the agent may have ended."""
+    def revive(self, seconds: float | None = None) -> None:
+        """Called when the connection was lost: the agent may have ended. It takes no longer than so."""
         if self.agent is None:
             return
+        end = time.monotonic() + (math.inf if seconds is None else seconds)
         try:
-            if not _listens(self.agent.socket):
-                self.agent.start()
+            if not _listens(self.agent.socket, end - time.monotonic()):
+                self.agent.start(end - time.monotonic())
         except OSError:
             # The request is tried again anyway, and says what was wrong if that is in vain.
             return
@@ -111,12 +113,13 @@ def _through_agent(agent: Agent | None, why: str) -> Found:
     return Found(Address("unix", path=agent.socket), agent=agent)
 
 
-def _try(address: Address) -> str:
-    """Why nobody is there; empty when somebody is."""
+def _try(address: Address, seconds: float = math.inf) -> str:
+    """Why nobody is there, or takes the connection within some seconds; empty when somebody does."""
     try:
         if address.scheme == "unix":
             with socket.socket(socket.AF_UNIX) as probe:
-                probe.settimeout(_CONNECT_SECONDS_MAX)
+                # 0 would be another kind of socket, which does not wait at all.
+                probe.settimeout(min(max(seconds, 0.001), _CONNECT_SECONDS_MAX))
                 probe.connect(address.path)
         else:
             socket.create_connection((address.host, address.port), _CONNECT_SECONDS_MAX).close()
@@ -127,10 +130,10 @@ def _try(address: Address) -> str:
     return ""
 
 
-def _listens(path: str) -> bool:
-    """Whether somebody listens whom this user may ask."""
+def _listens(path: str, seconds: float = math.inf) -> bool:
+    """Whether somebody listens whom this user may ask, and takes the connection within some seconds."""
     try:
-        return not _try(Address("unix", path=path))
+        return not _try(Address("unix", path=path), seconds)
     except AddressError:
         return False
 

@@ -98,8 +98,11 @@ class Server:
         self.address = str(address)
         self.channel_credentials = credentials.for_channel(address)
         self.metadata = credentials.metadata(address)
-        self.patience_seconds = patience_seconds
-        self.revive: Callable[[], None] = found.revive
+        # Half of what clocks and locks take: what would end later has no end.
+        self.patience_seconds = min(max(patience_seconds, 0.0), threading.TIMEOUT_MAX / 2)
+        self.has_agent = found.agent is not None
+        self.revive: Callable[[float | None], None] = found.revive
+        """Starts the agent again, if it was one and is gone; takes no longer than some seconds."""
         self.is_served = False
         """The server itself has answered, not only an agent that knows none."""
 

@@ -35,7 +35,7 @@ class Waiting:
     def left(self, now: float) -> float | None:
         """For how long to listen, in seconds; absent: until there is an answer."""
         limits = [limit for limit, _ in self._limits()]
-        return max(min(limits) - now, 0.0) if limits else None
+        return min(max(min(limits) - now, 0.0), threading.TIMEOUT_MAX) if limits else None
 
     def _limits(self) -> list[tuple[float, Begun]]:
         limits = []

@@ -14,11 +14,13 @@ The functions use one client for each event loop, which finds its server when it
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
+import functools
 import math
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import grpc
@@ -26,8 +28,9 @@ import grpc.aio
 
 from . import _wire, cache
 from ._address import Credentials
+from ._apart import in_background
 from ._client import REPORT_SECONDS
-from ._errors import UNSERVED, MinervaError, NoServer, Status, UnknownDevice
+from ._errors import UNSERVED, MinervaError, NoServer, Status, UnknownDevice, Unreachable, closed
 from ._link import (
     LOOK_SECONDS_MAX,
     PATIENCE_SECONDS,
@@ -79,6 +82,7 @@ __all__ = [
 
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
+_Result = TypeVar("_Result")
 
 # What goes on in the background; an event loop by itself keeps no task alive.
 _tasks: set[asyncio.Task[None]] = set()
@@ -89,6 +93,35 @@ def _in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return task
+
+
+async def _apart(work: Callable[[], _Result]) -> _Result:
+    """Does it in a thread of its own; in place where no more threads may be started. Those of the loop's executor are the program's, and
+    may all be busy for long, or wait for this very loop."""
+    done: concurrent.futures.Future[_Result] = concurrent.futures.Future()
+
+    def run() -> None:
+        if not done.set_running_or_notify_cancel():
+            return
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    if in_background(run) is None:
+        run()
+    return await asyncio.wrap_future(done)
+
+
+async def _unless_closed(call: Awaitable[_Result], request_id: str = "") -> _Result:
+    """What a call comes to. grpcio cancels its calls when it closes a client, which to the task that waits for one looks as if somebody
+    had cancelled it. A task of the call's own tells the two apart."""
+    (outcome,) = await asyncio.gather(call, return_exceptions=True)
+    if isinstance(outcome, asyncio.CancelledError):
+        raise closed(request_id)
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 class _Link:
@@ -112,27 +145,45 @@ class _Link:
         while True:
             try:
                 left = attempts.left(time.monotonic())
-                answer = await method(request, timeout=left, metadata=self.server.metadata)
+                call = method(request, timeout=left, metadata=self.server.metadata)
+                answer = await _unless_closed(call, request_id)
                 self.server.is_served = True
                 return answer
             except grpc.aio.AioRpcError as error:
                 wait = attempts.failed(Status.of(error), time.monotonic())
             await asyncio.sleep(wait)
-            await self.revive()
+            await self.revive(attempts.left(time.monotonic()))
 
-    async def revive(self) -> None:
-        """Starts the agent again, if it was one and is gone."""
-        await asyncio.to_thread(self.server.revive)
+    async def revive(self, seconds: float | None = None) -> None:
+        """Starts the agent again, if it was one and is gone; takes no longer than so."""
+        if self.server.has_agent:
+            await _apart(functools.partial(self.server.revive, seconds))
 
-    async def tell(self, method: grpc.aio.UnaryUnaryMultiCallable[_Request, _Response], request: _Request) -> None:
-        """Sends what the program need not know the answer to, and goes on with it in the background if that takes long."""
+    def telling(
+        self,
+        method: grpc.aio.UnaryUnaryMultiCallable[_Request, _Response],
+        request: _Request,
+        after: asyncio.Task[None] | None = None,
+    ) -> asyncio.Task[None]:
+        """Sends what the program need not know the answer to in the background, once `after` is over."""
 
         async def send() -> None:
+            if after is not None:
+                await asyncio.wait({after})
             # An operation that is over by another way, or a server that is gone, is nothing to the program.
             with contextlib.suppress(MinervaError, grpc.aio.UsageError):
                 await self.call(method, request)
 
-        await asyncio.wait({_in_background(send())}, timeout=TELL_SECONDS_MAX)
+        return _in_background(send())
+
+    async def tell(
+        self,
+        method: grpc.aio.UnaryUnaryMultiCallable[_Request, _Response],
+        request: _Request,
+        after: asyncio.Task[None] | None = None,
+    ) -> None:
+        """The same, and waits for it, unless that takes long."""
+        await asyncio.wait({self.telling(method, request, after)}, timeout=TELL_SECONDS_MAX)
 
 
 class _Kept(Generic[_Request, _Response]):
@@ -195,9 +246,10 @@ class _Kept(Generic[_Request, _Response]):
                 self._refusal = status.refusal() if status.is_refusal else None
                 await asyncio.sleep(backoff.after(status))
                 await link.revive()
-        except grpc.aio.UsageError:
-            # grpcio's way to say that the client was closed meanwhile.
-            return
+        except (Unreachable, grpc.aio.UsageError):
+            # The client was closed meanwhile; the second is grpcio's way to say so of a new call.
+            self._error = closed()
+            self._heard.set()
         finally:
             self._last = None
             self._changed()
@@ -212,13 +264,17 @@ class _Kept(Generic[_Request, _Response]):
     async def _hold_once(self, link: _Link, backoff: Backoff) -> Status:
         """One stream, from its begin to its end."""
         call = self._method(link.stub)(self._asked(), metadata=link.server.metadata)
-        try:
+
+        async def listen() -> None:
             async for change in call:
                 backoff.reset()
                 link.server.is_served = True
                 self._last = change
                 self._heard.set()
                 self._changed()
+
+        try:
+            await _unless_closed(listen())
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
         except grpc.aio.AioRpcError as error:
             return Status.of(error)
@@ -330,6 +386,8 @@ class Coordinated:
         self.waited_seconds = waited_seconds
         """How long it was held."""
         self._written = written
+        self._begin: asyncio.Task[None] | None = None
+        """Tells the server that it has begun by itself."""
 
     @property
     def path(self) -> str | None:
@@ -340,13 +398,13 @@ class Coordinated:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
         link = self._end()
         if link is not None:
-            await link.tell(link.stub.Finish, v1.FinishRequest(request_id=self.request_id))
+            await link.tell(link.stub.Finish, v1.FinishRequest(request_id=self.request_id), self._begin)
 
     async def cancel(self) -> None:
         """It will not be done, or not to its end."""
         link = self._end()
         if link is not None:
-            await link.tell(link.stub.Cancel, v1.CancelRequest(request_id=self.request_id))
+            await link.tell(link.stub.Cancel, v1.CancelRequest(request_id=self.request_id), self._begin)
 
     def _end(self) -> _Link | None:
         """Whom to tell: nobody the second time, or in a child of the process that asked."""
@@ -395,7 +453,7 @@ class Client:
         return self._link
 
     async def _look_again(self) -> None:
-        server = await asyncio.to_thread(self._search.again)
+        server = await _apart(self._search.again)
         if server is not None:
             self._link = _Link(server)
 
@@ -570,16 +628,9 @@ class Client:
         request_id: str | None = None,
     ) -> Coordinated:
         """As `minerva.Client.coordinate`. An operation whose wait is cancelled is cancelled on the server too."""
-        request = await asyncio.to_thread(
-            _wire.coordinate_request,
-            request_id or new_key(),
-            bytes,
-            deadline,
-            begin_by,
-            access,
-            device,
-            path,
-            pool,
+        key = request_id or new_key()
+        request = await _apart(
+            lambda: _wire.coordinate_request(key, bytes, deadline, begin_by, access, device, path, pool)
         )
         written = None if path is None else cache.Written(os.fspath(path), pool, bytes)
         link = await self._there()
@@ -588,8 +639,6 @@ class Client:
         asked = time.monotonic()
         try:
             begun = await _wait(link, request)
-            if begun not in (Begun.TOLD, Begun.IN_POOL):
-                await link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
         except NoServer as absence:
             self._lose(absence)
             return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, written and written.in_place())
@@ -599,7 +648,11 @@ class Client:
         waited = time.monotonic() - asked
         if begun is Begun.IN_POOL:
             return Coordinated(None, request.request_id, begun, waited, written)
-        return Coordinated(link, request.request_id, begun, waited, written and written.in_place())
+        operation = Coordinated(link, request.request_id, begun, waited, written and written.in_place())
+        if begun is not Begun.TOLD:
+            # It has begun, whether or not the server is there to hear of it.
+            operation._begin = link.telling(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
+        return operation
 
     @contextlib.asynccontextmanager
     async def coordinated(
@@ -648,7 +701,7 @@ async def connect(
 ) -> Client:
     """As `minerva.connect`."""
     search = Search(address, credentials, patience_seconds)
-    return Client(search, await asyncio.to_thread(search.look))
+    return Client(search, await _apart(search.look))
 
 
 async def _wait(link: _Link, request: v1.CoordinateRequest) -> Begun:
@@ -662,7 +715,7 @@ async def _wait(link: _Link, request: v1.CoordinateRequest) -> Begun:
         begun = waiting.begun(time.monotonic())
         if begun is not None:
             return begun
-        await link.revive()
+        await link.revive(waiting.left(time.monotonic()))
 
 
 async def _listen(link: _Link, request: v1.CoordinateRequest, waiting: Waiting) -> Status:
@@ -671,7 +724,7 @@ async def _listen(link: _Link, request: v1.CoordinateRequest, waiting: Waiting) 
     try:
         while True:
             left = waiting.left(time.monotonic())
-            response = await asyncio.wait_for(call.read(), left)
+            response = await _unless_closed(asyncio.wait_for(call.read(), left))
             if not isinstance(response, v1.CoordinateResponse):
                 return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the wait")
             if waiting.answered(response, time.monotonic()):
@@ -694,14 +747,10 @@ async def _default() -> Client:
     for ended in [other for other in list(_clients) if other.is_closed()]:
         _clients.pop(ended, None)
     made = _clients.get(loop)
-    if made is None:
+    if made is None or (made.done() and (made.cancelled() or made.exception() is not None)):
         made = _clients[loop] = asyncio.ensure_future(connect())
-    try:
-        # Whoever stops waiting for it does not stop it for the others.
-        return await asyncio.shield(made)
-    except MinervaError:
-        _clients.pop(loop, None)
-        raise
+    # Whoever stops waiting for it does not stop it for the others.
+    return await asyncio.shield(made)
 
 
 async def describe() -> Description:

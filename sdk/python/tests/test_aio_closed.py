@@ -1,0 +1,123 @@
+"""What a client of an event loop leaves when it is closed, or could not be made: errors of the library's, and no task that seems cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+
+import grpc
+import pytest
+from conftest import Running
+from test_aio import run, until
+from test_client import wait
+
+import minerva
+import minerva.aio
+
+USES: list[Callable[[minerva.aio.Client], Awaitable[object]]] = [
+    lambda client: client.describe(),
+    lambda client: client.boost(slices=1, request_id="mine"),
+    lambda client: client.hold("low"),
+    lambda client: client.hold_debt("rebuild", 50),
+    lambda client: client.coordinate(bytes=1),
+    lambda client: client.coordinate(bytes=1, deadline=60),
+]
+
+
+@pytest.fixture
+def asked(server: Running, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """A server that is asked and does not answer."""
+    asked = threading.Event()
+
+    def silent(name: str, context: grpc.ServicerContext) -> None:
+        asked.set()
+        server.script._until_closed(context)
+
+    monkeypatch.setattr(server.script, "_enter", silent)
+    return asked
+
+
+@pytest.mark.parametrize("use", USES)
+def test_whose_client_is_closed_is_told_so_and_not_cancelled(
+    server: Running, asked: threading.Event, use: Callable[[minerva.aio.Client], Awaitable[object]]
+) -> None:
+    async def work() -> None:
+        client = await minerva.aio.connect(server.address)
+        waiting = asyncio.ensure_future(use(client))
+        await until(asked.is_set)
+        await client.close()
+        with pytest.raises(minerva.Unreachable, match="was closed") as raised:
+            await waiting
+        assert raised.value.request_id in ("", "mine")
+
+    run(work())
+
+
+@pytest.mark.parametrize("use", USES)
+def test_who_is_cancelled_as_its_client_is_closed_is_cancelled(
+    server: Running, asked: threading.Event, use: Callable[[minerva.aio.Client], Awaitable[object]]
+) -> None:
+    async def work() -> None:
+        client = await minerva.aio.connect(server.address)
+        waiting = asyncio.ensure_future(use(client))
+        await until(asked.is_set)
+        waiting.cancel()
+        await client.close()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    run(work())
+
+
+def test_what_is_held_when_the_client_is_closed_has_ended(server: Running) -> None:
+    async def work() -> None:
+        client = await minerva.aio.connect(server.address)
+        debt = await client.hold_debt("rebuild", 50)
+        assert debt.ended is None and not debt.may_work
+        await client.close()
+        await debt.wait()
+        await until(lambda: debt.ended is not None)
+        await debt.release()
+
+    run(work())
+
+
+def test_a_loop_makes_another_client_when_the_first_could_not_be_made(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINERVA_ADDRESS", server.address)
+    connect, failures = minerva.aio.connect, [OSError("no more files"), asyncio.CancelledError()]
+
+    async def connecting() -> minerva.aio.Client:
+        if failures:
+            raise failures.pop(0)
+        return await connect()
+
+    monkeypatch.setattr(minerva.aio, "connect", connecting)
+
+    async def work() -> None:
+        with pytest.raises(OSError, match="no more files"):
+            await minerva.aio.describe()
+        with pytest.raises(asyncio.CancelledError):
+            await minerva.aio.describe()
+        assert (await minerva.aio.describe()).tenant == "vm4"
+        assert await minerva.aio._default() is await minerva.aio._default()
+        await (await minerva.aio._default()).close()
+
+    run(work())
+
+
+def test_whoever_waits_for_an_operation_meanwhile_is_told(server: Running) -> None:
+    server.script.answers = [wait(600)]
+
+    async def work() -> None:
+        client = await minerva.aio.connect(server.address)
+        waiting = asyncio.ensure_future(client.coordinate(bytes=1))
+        await until(lambda: server.script.calls["Coordinate"] == 1)
+        await asyncio.sleep(0.1)
+        await client.close()
+        with pytest.raises(minerva.Unreachable, match="was closed"):
+            await waiting
+
+    run(work())
