@@ -4,7 +4,6 @@ back, and counts what it was asked."""
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import signal
 import subprocess
@@ -283,11 +282,8 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
     monkeypatch.setattr("minerva._find._SOCKETS", ())
     # Tests look straight afterwards at what was told, and count what is told once a second however long they take.
-    for name in ("minerva._client", "minerva.aio"):
-        # By its name: `minerva._client` is the shared client.
-        module = importlib.import_module(name)
-        monkeypatch.setattr(module, "TELL_SECONDS_MAX", PATIENCE_SECONDS)
-        monkeypatch.setattr(module, "REPORT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(_link, "TELL_SECONDS_MAX", PATIENCE_SECONDS)
+    monkeypatch.setattr(_link, "REPORT_SECONDS", PATIENCE_SECONDS)
     # An agent of the tests is a Python that has to import grpcio first.
     monkeypatch.setattr(_find, "_START_SECONDS_MAX", PATIENCE_SECONDS)
     monkeypatch.setattr(_link, "_warned", False)

@@ -197,9 +197,10 @@ def test_without_a_server_nothing_is_asked() -> None:
 # Forks in a program of its own: pytest's process has threads of the server in it.
 FORK = """
 import asyncio, os, sys, warnings, minerva, minerva.aio
+from minerva import _aio_connection
 warnings.simplefilter("error")
 # The test looks at what was told when this has ended.
-minerva.aio.TELL_SECONDS_MAX = 60.0
+minerva._link.TELL_SECONDS_MAX = 60.0
 
 async def work():
     client = await minerva.aio.connect(sys.argv[1])
@@ -208,12 +209,12 @@ async def work():
     other = await client.coordinate(bytes=1)
     child = os.fork()
     if child == 0:
-        before = len(minerva.aio._tasks)
+        before = len(_aio_connection._tasks)
         await operation.finish()
         await other.cancel()
         await held.release()
         await client.close()
-        os._exit(7 if len(minerva.aio._tasks) == before else 1)
+        os._exit(7 if len(_aio_connection._tasks) == before else 1)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code == 7, code
     assert held.level is minerva.Level.LOW

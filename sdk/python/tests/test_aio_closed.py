@@ -38,14 +38,22 @@ def asked(server: Running, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return asked
 
 
+async def asking(
+    server: Running, asked: threading.Event, use: Callable[[minerva.aio.Client], Awaitable[object]]
+) -> tuple[minerva.aio.Client, asyncio.Future[object]]:
+    """A client, and what waits for its answer."""
+    client = await minerva.aio.connect(server.address)
+    waiting = asyncio.ensure_future(use(client))
+    await until(asked.is_set)
+    return client, waiting
+
+
 @pytest.mark.parametrize("use", USES)
 def test_whose_client_is_closed_is_told_so_and_not_cancelled(
     server: Running, asked: threading.Event, use: Callable[[minerva.aio.Client], Awaitable[object]]
 ) -> None:
     async def work() -> None:
-        client = await minerva.aio.connect(server.address)
-        waiting = asyncio.ensure_future(use(client))
-        await until(asked.is_set)
+        client, waiting = await asking(server, asked, use)
         await client.close()
         with pytest.raises(minerva.Unreachable, match="was closed") as raised:
             await waiting
@@ -59,9 +67,7 @@ def test_who_is_cancelled_as_its_client_is_closed_is_cancelled(
     server: Running, asked: threading.Event, use: Callable[[minerva.aio.Client], Awaitable[object]]
 ) -> None:
     async def work() -> None:
-        client = await minerva.aio.connect(server.address)
-        waiting = asyncio.ensure_future(use(client))
-        await until(asked.is_set)
+        client, waiting = await asking(server, asked, use)
         waiting.cancel()
         await client.close()
         with pytest.raises(asyncio.CancelledError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib
 import sys
 import threading
 import time
@@ -261,7 +260,7 @@ def test_a_deadline_ends_the_wait_whatever_the_server_does(
             assert operation.begun is minerva.Begun.IN_TIME
         server.kill()
         # Nobody is there to be told.
-        monkeypatch.setattr(importlib.import_module("minerva._client"), "TELL_SECONDS_MAX", 0.1)
+        monkeypatch.setattr("minerva._link.TELL_SECONDS_MAX", 0.1)
         with client.coordinated(bytes=1, begin_by=0.2) as operation:
             assert operation.begun is minerva.Begun.IN_TIME
 

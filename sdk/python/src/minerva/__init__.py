@@ -42,7 +42,7 @@ from collections.abc import Iterator, Sequence
 
 from . import cache as cache
 from ._address import PORT_DEFAULT, Credentials
-from ._client import Client, Coordinated, Debt, Held, Job, connect
+from ._client import Client, connect
 from ._errors import (
     AddressError,
     Busy,
@@ -68,6 +68,8 @@ from ._errors import (
     Unreachable,
     UnservedWarning,
 )
+from ._holding import Debt, Held, Job
+from ._operation import Coordinated
 from ._tagged import tag_ioprio, tagged
 from ._types import Access, AccessWord, Begun, Boost, BoostUnderWay, CreditEntry, Description, Level, LevelWord
 from ._types import Credits as Credits

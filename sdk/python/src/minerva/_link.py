@@ -27,6 +27,9 @@ LOOK_SECONDS_MAX = 0.1
 TELL_SECONDS_MAX = 1.0
 """A program that is done with its operation, or begins it alone, waits no longer for the server to hear of it."""
 
+REPORT_SECONDS = 1.0
+"""How far work is, is told no more often."""
+
 _OPTIONS: tuple[tuple[str, str | int], ...] = (
     # Connections are tried again as often as requests are.
     ("grpc.initial_reconnect_backoff_ms", 100),
