@@ -2,6 +2,7 @@
 
 mod contents;
 mod plan;
+mod steady;
 mod tool;
 mod window;
 
@@ -117,15 +118,20 @@ impl Stage<'_> {
         for _ in 0..self.plan.rounds {
             let draw = |random: &mut fastrand::Rng| (random.u64(BURST_MS), random.u64(PAUSE_MS));
             let spans: Vec<(u64, u64)> = (0..self.plan.bursts).map(|_| draw(random)).collect();
-            let spans = if has_pauses { spans } else { vec![(spans.iter().map(|(burst_ms, _)| burst_ms).sum(), 0)] };
             let first = usize::from(random.bool());
             let mut pair = [None, None];
             for arm in [first, 1 - first] {
-                pair[arm] = Some(if arm == 0 { self.with_work(work, &spans, files)? } else { self.without(&spans)? });
+                pair[arm] = Some(if arm == 0 {
+                    self.with_work(work, files, |added| self.beside(reader, &spans, added))?
+                } else {
+                    self.alone(reader, &spans)?
+                });
             }
             if let [Some((mut with, counted)), Some((mut without, _))] = pair {
-                with.leave(counted, &spans);
-                without.leave(counted, &spans);
+                if has_pauses {
+                    with.leave(counted, &spans);
+                    without.leave(counted, &spans);
+                }
                 result.pairs.push([with, without]);
                 told(&result);
             }
@@ -133,18 +139,27 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn without(&self, spans: &[(u64, u64)]) -> Result<(Bursts, usize)> {
-        self.wait(SETTLE)?;
-        self.window(spans, false)
+    /// The reader beside work that was added at `added`, until that is done, and how many of its bursts were over before.
+    fn beside(&self, reader: GapsReader, spans: &[(u64, u64)], added: Nanos) -> Result<(Bursts, usize)> {
+        if reader == GapsReader::Steady {
+            return Ok((self.steady_beside(added)?, 1));
+        }
+        let (window, counted) = self.window(spans, true)?;
+        Ok((Bursts { done_s: self.until_done(spans, added)?, ..window }, counted))
     }
 
-    /// A window with work, which goes on until it is done.
-    fn with_work(
+    fn alone(&self, reader: GapsReader, spans: &[(u64, u64)]) -> Result<(Bursts, usize)> {
+        self.wait(SETTLE)?;
+        if reader == GapsReader::Steady { Ok((self.steady_alone()?, 1)) } else { self.window(spans, false) }
+    }
+
+    /// Measures while there is work, from when it was added.
+    fn with_work<R>(
         &self,
         work: GapsWork,
-        spans: &[(u64, u64)],
         files: &mut Option<FileSystem>,
-    ) -> Result<(Bursts, usize)> {
+        measure: impl FnOnce(Nanos) -> Result<R>,
+    ) -> Result<R> {
         if contents::is_used_up(work) {
             // Not mounted any more before another is made in its place.
             drop(files.take());
@@ -156,10 +171,7 @@ impl Stage<'_> {
         self.wait(SETTLE)?;
         let added = boottime();
         self.tool.add(GAPS_DEADLINE_S, &contents::arguments(work, self.disk, files.path()))?;
-        let measured = self.window(spans, true).and_then(|(window, counted)| {
-            let done_s = self.until_done(spans, added)?;
-            Ok((Bursts { done_s, ..window }, counted))
-        });
+        let measured = measure(added);
         self.tool.run(&["background", "remove", "work"])?;
         // Its worker lets go of the file system before another is made.
         self.wait(SETTLE)?;

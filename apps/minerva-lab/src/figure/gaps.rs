@@ -120,8 +120,9 @@ fn kept(disk: &str, result: &GapsResult) -> Line {
         let latency = Latency::merged(windows.map(|window| &window.latency));
         (latency.quantile(0.99).unwrap_or_default().as_secs_f64() * 1e3, latency.count())
     });
-    // Of all pairs together: both windows of a pair are as long.
-    let part = percent(with.1 as f64, without.1 as f64);
+    // Of all pairs together.
+    let [with_s, without_s] = [0, 1].map(|arm| result.pairs.iter().map(|pair| pair[arm].busy_s).sum::<f64>().max(1e-3));
+    let part = percent(with.1 as f64 / with_s, without.1 as f64 / without_s);
     let longer = percent(with.0, without.0) - 100.0;
     let rate = |arm: usize| median(result.pairs.iter().map(|pair| pair[arm].requests_per_s));
     Line {
@@ -135,18 +136,28 @@ fn kept(disk: &str, result: &GapsResult) -> Line {
         },
         met: is_enough(result) && (!result.has_pauses || part >= KEPT_PERCENT_MIN && longer <= P99_PERCENT_MAX),
         detail: format!(
-            "{disk}, {}: {:.1} requests a second for {:.1} ({} pairs, {}; in {} of them the work was done before the window ended, and bursts until then count); p99 {longer:+.1} % ({:.1} ms for {:.1}, of {} and {} requests)",
+            "{disk}, {}: {:.1} requests a second for {:.1} ({} pairs, {}; {}); p99 {longer:+.1} % ({:.1} ms for {:.1}, of {} and {} requests)",
             result.words,
             rate(0),
             rate(1),
             parts.len(),
             spread(&parts),
-            over(result),
+            counted_until(result),
             with.0,
             without.0,
             with.1,
             without.1,
         ),
+    }
+}
+
+/// Until when the reader counts.
+fn counted_until(result: &GapsResult) -> String {
+    if result.has_pauses {
+        let over = over(result);
+        format!("in {over} of them the work was done before the window ended, and bursts until then count")
+    } else {
+        "until the work is done, and without it for two minutes".to_owned()
     }
 }
 

@@ -9,6 +9,9 @@ pub(super) const PAUSE_MS: std::ops::Range<u64> = 2_000..6_000;
 /// The daemon has seen a slice, and what others wrote before is on the disk.
 pub(super) const SETTLE: Nanos = Nanos::from_secs(3);
 
+/// For how long a reader that never pauses is looked at without work.
+pub(super) const STEADY_ALONE: Nanos = Nanos::from_secs(120);
+
 /// Within how many seconds work is to be done: in the gaps of a reader that pauses far more than it needs, and so little beside one that never
 /// does that it has to take time from it.
 pub const GAPS_DEADLINE_S: u64 = 600;
@@ -39,7 +42,7 @@ impl GapsWork {
 pub enum GapsReader {
     /// It reads in bursts, and pauses after each.
     Pauses,
-    /// It reads for as long as all bursts together, and never pauses.
+    /// It reads without a pause until the work is done.
     Steady,
 }
 
@@ -70,17 +73,15 @@ impl GapsPlan {
     /// About how long all of it takes at most, in seconds, without what is written before: windows by the mean length of what is drawn.
     pub fn seconds(&self) -> f64 {
         let mean = |range: &std::ops::Range<u64>| (range.start + range.end) as f64 / 2e3;
-        let window = |reader: &GapsReader| {
-            let pause = if *reader == GapsReader::Pauses { mean(&PAUSE_MS) } else { 0.0 };
-            f64::from(self.bursts) * (mean(&BURST_MS) + pause)
-        };
-        // Work is done within as much time again where the reader pauses, and as late as it may be where it does not.
-        let until_done = |reader: &GapsReader| match reader {
-            GapsReader::Pauses => window(reader),
-            GapsReader::Steady => GAPS_DEADLINE_S as f64 - window(reader),
+        let window_s = f64::from(self.bursts) * (mean(&BURST_MS) + mean(&PAUSE_MS));
+        let measured = |reader: &GapsReader| match reader {
+            // Two windows, and work that was not done in its own is done within as much time again.
+            GapsReader::Pauses => 3.0 * window_s,
+            // Work is done as late as it may be.
+            GapsReader::Steady => GAPS_DEADLINE_S as f64 + STEADY_ALONE.as_secs_f64(),
         };
         // Of each pair both windows settle, and the one with work is looked at once more and is removed.
-        let pair = |reader| 2.0 * window(reader) + until_done(reader).max(0.0) + 4.0 * SETTLE.as_secs_f64();
+        let pair = |reader| measured(reader) + 4.0 * SETTLE.as_secs_f64();
         let rounds = self.work.len() as f64 * f64::from(self.rounds);
         rounds * self.readers.iter().map(pair).sum::<f64>()
     }
@@ -105,7 +106,7 @@ mod tests {
         };
         assert_eq!(plan.seconds(), 3.0 * 4.0 * 8.0 + 12.0);
         let both = GapsPlan { readers: vec![GapsReader::Pauses, GapsReader::Steady], ..plan.clone() };
-        assert_eq!(both.seconds(), plan.seconds() + 4.0 * 4.0 + 600.0 + 12.0);
+        assert_eq!(both.seconds(), plan.seconds() + 600.0 + 120.0 + 12.0);
         let all = [GapsWork::Backup, GapsWork::Delete, GapsWork::Scrub].to_vec();
         assert_eq!(GapsPlan { work: all, rounds: 10, ..plan.clone() }.seconds(), 30.0 * plan.seconds());
     }

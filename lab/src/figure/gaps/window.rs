@@ -10,11 +10,14 @@ use crate::figure::race::wait_until;
 use minerva_model::Nanos;
 use serde::Serialize;
 
-/// What a window brought. Of one with work only bursts before its end count, and of the one beside it the same.
+/// What a window brought. Of one with work only bursts before its end count, and of the one beside it the same. A reader that never pauses has
+/// one burst: with work until that is done, without for as long as its rate needs to be known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bursts {
     /// The reader, burst by burst.
     pub bursts: Vec<Window>,
+    /// Seconds in all bursts.
+    pub busy_s: f64,
     /// Requests a second in all bursts.
     pub requests_per_s: f64,
     /// The part of the pauses in which background work ran, of a reader without any that of the whole window; 0 without work. Of work that
@@ -38,6 +41,7 @@ impl Bursts {
         };
         let all = self.bursts.iter().zip(spans).map(busy);
         let (requests, busy_s) = all.fold((0.0, 0.0), |sum, burst| (sum.0 + burst.0, sum.1 + burst.1));
+        self.busy_s = busy_s;
         self.requests_per_s = if busy_s > 0.0 { requests / busy_s } else { 0.0 };
     }
 }
@@ -64,24 +68,16 @@ impl Stage<'_> {
             end(worker)?;
         }
         ran.push(told()?);
-        let has_pauses = spans.iter().any(|(_, pause_ms)| *pause_ms > 0);
-        let (used, beside) = match (has_pauses, ran.first(), ran.last()) {
-            (true, ..) => parts(&ran, spans),
-            (false, Some(first), Some(last)) => {
-                let window_s = spans.iter().map(|(burst_ms, _)| burst_ms).sum::<u64>() as f64 / 1e3;
-                (Some((last.ran_s - first.ran_s) / window_s.max(1e-3)), 0.0)
-            }
-            (false, ..) => (None, 0.0),
-        };
+        let (used, beside) = parts(&ran, spans);
         let is_over = ran.last().is_some_and(|last| last.is_over);
         let counted = ran.iter().skip(1).step_by(2).take_while(|at_pause| !at_pause.is_over).count();
-        let mut window = Bursts { bursts, requests_per_s: 0.0, used, beside, is_over, done_s: None };
+        let mut window = Bursts { bursts, busy_s: 0.0, requests_per_s: 0.0, used, beside, is_over, done_s: None };
         window.leave(spans.len(), spans);
         Ok((window, counted))
     }
 
-    /// Goes on with bursts and pauses, of a reader without any with bursts alone, until the work that was added at `added` is done, for as long as
-    /// it was given. Answers after how many seconds it was.
+    /// Goes on with bursts and pauses until the work that was added at `added` is done, for as long as it was given. Answers after how many
+    /// seconds it was.
     pub(super) fn until_done(&self, spans: &[(u64, u64)], added: Nanos) -> Result<Option<f64>> {
         let due = added + Nanos::from_secs(GAPS_DEADLINE_S);
         for (number, (burst_ms, pause_ms)) in (1..).zip(spans.iter().cycle()) {
@@ -101,7 +97,7 @@ impl Stage<'_> {
     }
 
     /// Waits, asks in each slice, and answers when the work was seen to be done, if it was.
-    fn done_within(&self, span_ms: u64, due: Nanos) -> Result<Option<Nanos>> {
+    pub(super) fn done_within(&self, span_ms: u64, due: Nanos) -> Result<Option<Nanos>> {
         let end = (boottime() + Nanos::from_millis(span_ms)).min(due);
         while boottime() < end {
             if self.tool.status()?.is_over {
