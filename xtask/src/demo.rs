@@ -1,7 +1,8 @@
 //! The main job, from nothing: installs what is missing, builds, runs.
 
 use crate::packages::is_root;
-use crate::shell::{cargo, must, succeeds, target};
+use crate::shell::{cargo, must, succeeds};
+use crate::workspace::target;
 use crate::{machine, packages};
 use anyhow::{Context, Result};
 use signal_hook::consts::SIGINT;
@@ -67,7 +68,10 @@ pub(crate) fn wait_through_interrupts() -> Result<Arc<AtomicBool>> {
 
 /// Builds the programs that a measurement runs.
 pub(crate) fn build_release() -> Result<()> {
-    build(&["minervad", "minerva-lab", "minerva-ctl", "minerva-sim", "minerva-blk", "minerva-fs"], "release")
+    build(
+        &["minervad", "minerva-lab", "minerva-ctl", "minerva-sim", "minerva-blk", "minerva-agent", "minerva-fs"],
+        "release",
+    )
 }
 
 /// Builds programs with a profile of `Cargo.toml`.

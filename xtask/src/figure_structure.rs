@@ -3,9 +3,8 @@
 
 use crate::figure_line::Line;
 use crate::shell::{cargo, root, succeeds};
-use crate::structure;
+use crate::{structure, workspace};
 use anyhow::{Context, Result, bail, ensure};
-use cargo_metadata::MetadataCommand;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -120,7 +119,7 @@ fn cold_builds() -> Result<Vec<Line>> {
 
 /// The names of a workspace's packages.
 fn packages(tree: &Path) -> Result<Vec<String>> {
-    let metadata = MetadataCommand::new().current_dir(tree).no_deps().exec().context("ask cargo for the packages")?;
+    let metadata = workspace::metadata(tree)?;
     Ok(metadata.packages.iter().map(|package| package.name.to_string()).collect())
 }
 

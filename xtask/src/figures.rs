@@ -2,10 +2,10 @@
 
 use crate::demo::{build_release, release_folder, wait_through_interrupts};
 use crate::figure_line::{End, Line};
-use crate::figure_structure;
 use crate::proof::{self, Tried};
 use crate::python;
 use crate::shell::{cargo, display, program, root, succeeds};
+use crate::{figure_structure, packages};
 use anyhow::{Context, Result, bail};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
@@ -102,6 +102,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("mapreduce", Source::Sim),
     ("worth", Source::Lab),
     ("vm-contracts", Source::Lab),
+    (VM_ENDOGENIC, Source::Lab),
     ("vm-mix", Source::Lab),
     ("vm-tags", Source::Lab),
     ("vm-urgent", Source::Lab),
@@ -131,6 +132,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("cache-tenants", Source::Lab),
     ("blk-speed", Source::Bench("minerva-blk", "speed")),
     ("sim-agrees", Source::Conformance),
+    ("blk-agrees", Source::Conformance),
     ("fuzz", Source::Fuzz),
     ("structure", Source::Structure),
     ("decision-cost", Source::Bench("minerva-blocksched", "decision")),
@@ -151,6 +153,8 @@ const FIGURES: &[(&str, Source)] = &[
     ("forecast-slice", Source::Bench("minerva-engine", "forecasts")),
 ];
 
+/// Measured with agents in guests, whose vsocks a program of crates.io serves.
+const VM_ENDOGENIC: &str = "vm-endogenic";
 /// Measured beside Python packages, by the Python that this variable names, or else by one that has them installed.
 const FORECAST_COST: &str = "forecast-cost";
 const FORECAST_PYTHON: &str = "MINERVA_FORECAST_PYTHON";
@@ -202,6 +206,10 @@ fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
         Source::Lab => {
             let mut command = Command::new(release_folder()?.join("minerva-lab"));
             command.args(["figure", id, "--json"]).arg("--binaries").arg(release_folder()?);
+            // Where it cannot be had the figure says so.
+            if id == VM_ENDOGENIC && packages::has(&packages::VSOCK_DEVICE)? {
+                command.env("PATH", packages::path_with_tools()?);
+            }
             command
         }
         Source::Conformance => {

@@ -1,7 +1,8 @@
 //! Fuzzing with libFuzzer on stable Rust: the coverage passes are compiler flags, the driver is a crate.
 
-use crate::lint::COMPILING_S;
-use crate::shell::{cargo, display, limited, program, root, succeeds};
+use crate::limited;
+use crate::lint::COMPILING;
+use crate::shell::{cargo, display, program, root};
 use anyhow::{Context, Result, anyhow};
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -20,15 +21,15 @@ pub(crate) struct Options {
     /// Print one JSON line with the number of targets that failed (a figure).
     #[arg(long)]
     json: bool,
-    /// After so many seconds all targets are ended that still run, and fail.
-    #[arg(skip)]
-    limit_s: Option<u64>,
+    /// After this time all targets are ended that still run, and fail.
+    #[arg(skip = Duration::MAX)]
+    limit: Duration,
 }
 
 impl Options {
     /// The short run of `cargo xtask test`: the committed corpora and some thousand inputs around them.
     pub(crate) fn short() -> Self {
-        Self { targets: Vec::new(), runs: 20_000, json: false, limit_s: Some(900) }
+        Self { targets: Vec::new(), runs: 20_000, json: false, limit: Duration::from_secs(900) }
     }
 }
 
@@ -42,9 +43,16 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 pub(crate) fn build() -> Result<bool> {
     let folder = root().join("fuzz");
     let mut build = cargo();
-    build.current_dir(&folder).args(["build", "--quiet", "--release", "--target", "x86_64-unknown-linux-gnu"]);
+    build.current_dir(&folder).args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--release",
+        "--target",
+        "x86_64-unknown-linux-gnu",
+    ]);
     build.env("CARGO_TARGET_DIR", folder.join("target")).env("RUSTFLAGS", COVERAGE);
-    succeeds(&mut limited(&build, COMPILING_S))
+    limited::succeeds(&mut build, COMPILING)
 }
 
 /// Builds and fuzzes; whether no target failed. New inputs go to a scratch corpus, never into the tree.
@@ -55,8 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let folder = root().join("fuzz");
     let targets = if options.targets.is_empty() { all_targets(&folder)? } else { options.targets.clone() };
     let mut failed = Vec::new();
-    let until = options.limit_s.map(|limit_s| Instant::now() + Duration::from_secs(limit_s));
-    for (target, passed) in fuzz_all(&targets, &folder, options.runs, until)? {
+    for (target, passed) in fuzz_all(&targets, &folder, options.runs, options.limit)? {
         if !passed {
             failed.push(target);
         }
@@ -73,14 +80,15 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 }
 
 /// Fuzzes as many targets at once as there are processors, since each takes one; whether each passed, in order of their names.
-fn fuzz_all(targets: &[String], folder: &Path, runs: u64, until: Option<Instant>) -> Result<BTreeMap<String, bool>> {
+fn fuzz_all(targets: &[String], folder: &Path, runs: u64, limit: Duration) -> Result<BTreeMap<String, bool>> {
+    let begun = Instant::now();
     let waiting = Mutex::new(targets.iter());
     let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
     let worker = || {
         let mut passed = Vec::new();
         // Nothing panics while it holds the lock, and if it did, the list would still be whole.
         while let Some(target) = { waiting.lock().unwrap_or_else(PoisonError::into_inner).next() } {
-            passed.push((target.clone(), fuzz_one(target, folder, runs, until)?));
+            passed.push((target.clone(), fuzz_one(target, folder, runs, limit.saturating_sub(begun.elapsed()))?));
         }
         Ok(passed)
     };
@@ -96,7 +104,7 @@ fn fuzz_all(targets: &[String], folder: &Path, runs: u64, until: Option<Instant>
 }
 
 /// Fuzzes one target and then prints at once what it said, so that lines of two never mix; whether it passed.
-fn fuzz_one(target: &str, folder: &Path, runs: u64, until: Option<Instant>) -> Result<bool> {
+fn fuzz_one(target: &str, folder: &Path, runs: u64, limit: Duration) -> Result<bool> {
     let target_folder = folder.join("target");
     let scratch = target_folder.join("corpus").join(target);
     std::fs::create_dir_all(&scratch).with_context(|| format!("make {}", scratch.display()))?;
@@ -108,15 +116,11 @@ fn fuzz_one(target: &str, folder: &Path, runs: u64, until: Option<Instant>) -> R
         .args(["-rss_limit_mb=512", "-timeout=10", "-verbosity=0", "-print_final_stats=1"])
         .arg(format!("-artifact_prefix={}/", target_folder.display()))
         .args([&scratch, &folder.join("corpus").join(target)]);
-    if let Some(until) = until {
-        // 0 would be no limit.
-        command = limited(&command, until.saturating_duration_since(Instant::now()).as_secs().max(1));
-    }
-    let line = display(&command);
-    let output = command.output().with_context(|| format!("start `{line}`"))?;
-    let said = [output.stdout, output.stderr].concat();
-    eprintln!("> {line}\n{}", String::from_utf8_lossy(&said));
-    Ok(output.status.success())
+    let errors = tempfile::tempfile()?;
+    let (ended, mut said) = limited::output(command.stderr(errors.try_clone()?), limit)?;
+    said.extend(limited::contents(&errors)?);
+    eprintln!("> {}\n{}{}", display(&command), String::from_utf8_lossy(&said), ended.told);
+    Ok(ended.has_succeeded())
 }
 
 /// Every target has a folder of seeds.
@@ -128,4 +132,22 @@ fn all_targets(folder: &Path) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all_targets;
+    use crate::shell::root;
+
+    #[test]
+    fn every_target_has_seeds_and_is_run() {
+        let source = std::fs::read_to_string(root().join("fuzz/src/main.rs")).expect("the targets");
+        let (_, list) = source.split_once("const TARGETS: ").expect("the list of targets");
+        let (list, _) = list.split_once("\n];").expect("its end");
+        let mut names: Vec<_> =
+            list.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split('"').next()).collect();
+        names.sort_unstable();
+        assert_eq!(all_targets(&root().join("fuzz")).expect("the corpora"), names);
+        assert!(!names.is_empty());
+    }
 }

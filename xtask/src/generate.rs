@@ -1,10 +1,13 @@
 //! Man pages and completions, from the programs' own definitions. They are committed, and a difference fails the tests.
 
-use crate::shell::{cargo, must, root, target};
+use crate::limited;
+use crate::shell::{cargo, must, root};
+use crate::workspace::target;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// Each folder in it is a program that can write its own documents.
 const APPS: &str = "apps";
@@ -12,6 +15,8 @@ const APPS: &str = "apps";
 const PAGES: &str = "docs/man";
 /// Where completions are kept.
 const COMPLETIONS: &str = "packaging/completions";
+/// A program writes its documents in a fraction of a second.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Writes docs/man and packaging/completions.
 pub(crate) fn run() -> Result<bool> {
@@ -67,7 +72,7 @@ fn documents() -> Result<BTreeMap<PathBuf, String>> {
         std::fs::remove_dir_all(&scratch).with_context(|| format!("empty {}", scratch.display()))?;
     }
     for program in programs()? {
-        must(Command::new(target.join("debug").join(program)).arg("generate").arg(&scratch))?;
+        limited::must(Command::new(target.join("debug").join(program)).arg("generate").arg(&scratch), LIMIT)?;
     }
     let mut documents = BTreeMap::new();
     for entry in std::fs::read_dir(&scratch).with_context(|| format!("list {}", scratch.display()))? {

@@ -1,38 +1,50 @@
 //! Everything that is wrong with the sources without running them.
 
-use crate::shell::{cargo, limited, succeeds};
+use crate::limited::succeeds;
+use crate::shell::cargo;
 use crate::skips::{ADVISORIES_SKIPPED, Skips};
 use crate::{arrows, packages, structure, tidy};
 use anyhow::Result;
+use std::time::Duration;
 
-/// After so many seconds what compiles beside tests is taken for something that hangs: it gets little of the processors.
-pub(crate) const COMPILING_S: u64 = 3_000;
-/// The same of what fetches the database of vulnerabilities, and of what reads that or the crates.
-const DATABASE_S: u64 = 120;
-const DENY_S: u64 = 300;
+/// After this time what compiles beside tests is taken for something that hangs. It gets the processors only when no test wants them, so
+/// that it may take longer than all tests do.
+pub(crate) const COMPILING: Duration = Duration::from_secs(10_800);
+/// The same of what fetches the database of vulnerabilities, of what reads that or the crates, and of what reads the sources.
+const DATABASE: Duration = Duration::from_secs(120);
+const DENY: Duration = Duration::from_secs(300);
+const FORMAT: Duration = Duration::from_secs(300);
 
 /// Runs every check, all of them even when one fails; whether all passed.
 pub(crate) fn run(skips: &mut Skips) -> Result<bool> {
-    let mut clean = read_sources()?;
-    clean &= clippy()?;
-    clean &= licences(skips)?;
+    let mut clean = read_sources();
+    clean &= passes("clippy", clippy);
+    clean &= passes("licences, bans and sources", || licences(skips));
     Ok(clean)
 }
 
 /// What takes seconds because nothing is compiled; whether all of it passed.
-pub(crate) fn read_sources() -> Result<bool> {
-    let mut clean = arrows::run()?;
-    clean &= tidy::run()?;
-    clean &= structure::run(&structure::Options::default())?;
-    clean &= succeeds(cargo().args(["fmt", "--all", "--check"]))?;
-    Ok(clean)
+pub(crate) fn read_sources() -> bool {
+    let mut clean = passes("arrows", arrows::run);
+    clean &= passes("tidy", tidy::run);
+    clean &= passes("structure", || structure::run(&structure::Options::default()));
+    clean &= passes("format", || succeeds(cargo().args(["fmt", "--all", "--check"]), FORMAT));
+    clean
+}
+
+/// Whether a step passes. That it cannot be taken is told, and does not keep others from being taken.
+pub(crate) fn passes(title: &str, take: impl FnOnce() -> Result<bool>) -> bool {
+    take().unwrap_or_else(|error| {
+        eprintln!("{title}: {error:#}");
+        false
+    })
 }
 
 /// What clippy finds, in tests and benchmarks too; whether that is nothing.
 pub(crate) fn clippy() -> Result<bool> {
     let mut clippy = cargo();
-    clippy.args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]);
-    succeeds(&mut limited(&clippy, COMPILING_S))
+    clippy.args(["clippy", "--quiet", "--locked", "--workspace", "--all-targets", "--", "--deny", "warnings"]);
+    succeeds(&mut clippy, COMPILING)
 }
 
 /// `cargo deny` on licences, bans, sources, and on known vulnerabilities where their database can be reached.
@@ -42,19 +54,19 @@ pub(crate) fn licences(skips: &mut Skips) -> Result<bool> {
         return Ok(true);
     }
     // It judges the crates of every platform, and a build has fetched those of this one.
-    if !succeeds(&mut limited(cargo().args(["fetch", "--quiet", "--locked"]), packages::FETCH_S))? {
+    if !succeeds(cargo().args(["fetch", "--quiet", "--locked"]), packages::FETCH)? {
         skips.note("licences, bans and sources need the crates of every platform from crates.io");
         return Ok(true);
     }
     let path = packages::path_with_tools()?;
-    let deny = |arguments: &[&str], limit_s| {
+    let deny = |arguments: &[&str], limit| {
         let mut deny = cargo();
         deny.args(["deny", "--log-level", "error"]).args(arguments).env("PATH", &path);
-        succeeds(&mut limited(&deny, limit_s))
+        succeeds(&mut deny, limit)
     };
-    let mut clean = deny(&["check", "--hide-inclusion-graph", "licenses", "bans", "sources"], DENY_S)?;
-    if deny(&["fetch", "db"], DATABASE_S)? {
-        clean &= deny(&["check", "--disable-fetch", "--hide-inclusion-graph", "advisories"], DENY_S)?;
+    let mut clean = deny(&["check", "--hide-inclusion-graph", "licenses", "bans", "sources"], DENY)?;
+    if deny(&["fetch", "db"], DATABASE)? {
+        clean &= deny(&["check", "--disable-fetch", "--hide-inclusion-graph", "advisories"], DENY)?;
     } else {
         skips.note(ADVISORIES_SKIPPED);
     }

@@ -12,8 +12,10 @@ mod figure_structure;
 mod figures;
 mod fuzz;
 mod generate;
+mod interrupts;
 mod lanes;
 mod left_behind;
+mod limited;
 mod lint;
 mod machine;
 mod package;
@@ -30,6 +32,7 @@ mod test_programs;
 mod tests;
 mod tidy;
 mod words;
+mod workspace;
 
 /// Tasks of this repository.
 #[derive(Parser)]
@@ -70,18 +73,35 @@ enum Task {
 }
 
 fn main() -> Result<ExitCode> {
-    let met = match Arguments::parse().task {
-        Task::Demo(options) => demo::run(&options)?,
-        Task::Test(options) => tests::run(&options)?,
-        Task::Lint => lint::run(&mut skips::Skips::default())?,
-        Task::Arrows => arrows::run()?,
-        Task::Structure(options) => structure::run(&options)?,
-        Task::Bench { packages } => figures::bench(&packages)?,
-        Task::Fuzz(options) => fuzz::run(&options)?,
-        Task::Figures(options) => figures::run(&options)?,
-        Task::Generate => generate::run()?,
-        Task::Package(options) => package::run(&options)?,
-        Task::Sdk(action) => sdk::run(&action)?,
-    };
-    Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let task = Arguments::parse().task;
+    // The others let the terminal end what they run, and wait for it.
+    if matches!(task, Task::Test(_) | Task::Lint | Task::Fuzz(_) | Task::Sdk(_)) {
+        interrupts::catch()?;
+    }
+    let met = run(&task);
+    if let Some(status) = interrupts::take() {
+        eprintln!("interrupted");
+        if matches!(task, Task::Test(_)) {
+            lint::passes("what the tests left", || tests::sweep().map(|()| true));
+        }
+        return Ok(ExitCode::from(status));
+    }
+    Ok(if met? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Does it; whether all is well.
+fn run(task: &Task) -> Result<bool> {
+    match task {
+        Task::Demo(options) => demo::run(options),
+        Task::Test(options) => tests::run(options),
+        Task::Lint => lint::run(&mut skips::Skips::default()),
+        Task::Arrows => arrows::run(),
+        Task::Structure(options) => structure::run(options),
+        Task::Bench { packages } => figures::bench(packages),
+        Task::Fuzz(options) => fuzz::run(options),
+        Task::Figures(options) => figures::run(options),
+        Task::Generate => generate::run(),
+        Task::Package(options) => package::run(options),
+        Task::Sdk(action) => sdk::run(action),
+    }
 }

@@ -3,7 +3,8 @@
 
 use crate::package_version::{last_commit, remove_others, version};
 use crate::packages;
-use crate::shell::{captured, cargo, must, program, root, target};
+use crate::shell::{captured, cargo, must, program, root};
+use crate::workspace::target;
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use std::fs;

@@ -1,7 +1,8 @@
 //! Environments with other people's Python packages, made once and kept from run to run.
 
-use crate::packages::FETCH_S;
-use crate::shell::{is_installed, limited, program, root, succeeds};
+use crate::limited::succeeds;
+use crate::packages::FETCH;
+use crate::shell::{is_installed, program, root};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,9 +20,9 @@ pub(crate) fn environment(folder: &Path, requirements: &str) -> Result<Option<Pa
         let mut install = module(&python, "pip");
         install.args(["install", "--quiet", "--requirement", requirements]);
         let is_made = is_installed("python3")
-            && succeeds(program("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]))?
-            && succeeds(program("python3").args(["-m", "venv", "--clear"]).arg(folder))?
-            && succeeds(&mut limited(&install, FETCH_S))?;
+            && succeeds(program("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]), FETCH)?
+            && succeeds(program("python3").args(["-m", "venv", "--clear"]).arg(folder), FETCH)?
+            && succeeds(&mut install, FETCH)?;
         if !is_made {
             return Ok(None);
         }

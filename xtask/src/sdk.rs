@@ -1,17 +1,20 @@
 //! The packages for other languages, `sdk/python` and `sdk/c`: what in them is generated, their tests, and where libminerva is
 //! installed.
 
+use crate::limited::{must, succeeds};
+use crate::lint::COMPILING;
 use crate::packages::is_root;
 use crate::python;
-use crate::shell::{cargo, display, limited, must, root, succeeds, target};
+use crate::shell::{cargo, root};
 use crate::skips::Skips;
 use crate::test_programs::TestProgram;
+use crate::workspace::{metadata, target};
 use anyhow::{Context, Result, bail};
-use cargo_metadata::MetadataCommand;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::Command;
+use std::time::Duration;
 
 /// The Python package.
 const PYTHON: &str = "sdk/python";
@@ -22,10 +25,11 @@ const SOME_FAILED: i32 = 1;
 /// What is generated of it, below `src`.
 const STUBS: &str = "minerva/v1";
 
-/// After so many seconds each is taken for something that hangs.
-const INSTALL_S: u64 = 300;
-const TYPES_S: u64 = 600;
-const TESTS_S: u64 = 900;
+/// After this time each is taken for something that hangs.
+const INSTALLING: Duration = Duration::from_secs(300);
+const GENERATING: Duration = Duration::from_secs(300);
+const TYPES: Duration = Duration::from_secs(600);
+const TESTS: Duration = Duration::from_secs(900);
 
 /// Where loaders look for libraries, once `ldconfig` has.
 const PREFIX: &str = "/usr/local";
@@ -65,12 +69,12 @@ pub(crate) fn run(action: &Action) -> Result<bool> {
 
 fn generate() -> Result<bool> {
     // First, as the header's test is built with it.
-    if !succeeds(rust_test().env("UPDATE_EXPECT", "1"))? {
+    if !succeeds(rust_test().env("UPDATE_EXPECT", "1"), COMPILING)? {
         return Ok(false);
     }
     let Some(environment) = Environment::ready()? else { bail!("the Python stubs need Python 3.10 and PyPI") };
     environment.stubs(&root().join(PYTHON).join("src"))?;
-    succeeds(header_test().env("UPDATE_EXPECT", "1"))
+    succeeds(header_test().env("UPDATE_EXPECT", "1"), COMPILING)
 }
 
 fn rust_test() -> Command {
@@ -102,24 +106,22 @@ pub(crate) fn check(
         None => true,
     };
     let tested = environment.as_ref().map(|environment| environment.test(skips, &["--cache-clear"])).transpose()?;
-    let is_to_be_run_again = tested.is_some_and(|status| status.code() == Some(SOME_FAILED));
-    passed &= is_to_be_run_again || tested.is_none_or(|status| status.success());
+    let is_to_be_run_again = tested == Some(Some(SOME_FAILED));
+    passed &= is_to_be_run_again || tested.is_none_or(|code| code == Some(0));
     let prefix = scratch().join("prefix");
     let build = if programs.is_some() { Build::Done } else { Build::Debug };
     install(&prefix, build)?;
     let mut run = |folder: &str, package: &str, name: &str, python: Option<PathBuf>| -> Result<bool> {
         let built = programs.and_then(|programs| programs.iter().find(|program| program.is(folder, name)));
-        let mut tests = match built {
-            Some(program) => program.command(),
-            None => cargo(),
+        let (mut tests, limit) = match built {
+            Some(program) => (program.command(), program.limit),
+            None => (cargo(), COMPILING),
         };
         if built.is_none() {
             tests.args(["test", "--quiet", "--package", package, "--test", name, "--", "--show-output"]);
         }
         tests.env("MINERVA_C_PREFIX", &prefix).envs(python.map(|python| ("MINERVA_PYTHON", python)));
-        let ended = skips.test(&mut tests)?;
-        println!("{}", ended.shown(false));
-        Ok(ended.status.success())
+        skips.pass_with_all_given(&mut tests, limit)
     };
     passed &= run("sdk/c", "minerva-c", "c", None)?;
     if let Some(environment) = environment {
@@ -134,9 +136,11 @@ pub(crate) struct FailedTests(Environment);
 
 impl FailedTests {
     /// Runs those that failed once more, with nothing beside them, and says what became of them; whether they passed. A run that was
-    /// broken off has not written which they are, and has failed.
+    /// broken off has not written which they are, and has failed; so has one that left out what had failed.
     pub(crate) fn passed_alone(&self, skips: &mut Skips) -> Result<bool> {
-        let passed = self.0.test(skips, &["--last-failed", "--last-failed-no-failures", "none"])?.success();
+        let skipped = skips.count();
+        let code = self.0.test(skips, &["--last-failed", "--last-failed-no-failures", "none"])?;
+        let passed = code == Some(0) && skips.count() == skipped;
         println!("> {PYTHON}: {}", if passed { "failed beside others, passed alone" } else { "FAILED" });
         Ok(passed)
     }
@@ -172,7 +176,7 @@ impl Environment {
         let environment = Self { folder, python };
         // Installed as a user installs it, so that the tests find what a user finds.
         let install = ["install", "--quiet", "--force-reinstall", "--no-deps", "--no-build-isolation"];
-        must(&mut limited(environment.module("pip").args(install).arg(root().join(PYTHON)), INSTALL_S))?;
+        must(environment.module("pip").args(install).arg(root().join(PYTHON)), INSTALLING)?;
         Ok(Some(environment))
     }
 
@@ -192,23 +196,26 @@ impl Environment {
         for plugin in ["protoc-gen-mypy", "protoc-gen-mypy_grpc"] {
             compiler.arg(format!("--plugin={plugin}={}", self.folder.join("bin").join(plugin).display()));
         }
-        must(compiler.arg("minerva/v1/participation.proto"))
+        must(compiler.arg("minerva/v1/participation.proto"), GENERATING)
     }
 
     /// All but its tests; whether that is well.
     fn check(&self) -> Result<bool> {
         let mut types = self.module("mypy");
         types.arg("--cache-dir").arg(scratch().join("mypy")).current_dir(root().join(PYTHON));
-        Ok(self.stubs_are_current()? & succeeds(&mut limited(&types, TYPES_S))?)
+        Ok(self.stubs_are_current()? & succeeds(&mut types, TYPES)?)
     }
 
-    /// Runs the tests that `which` asks for, and shows what they print when they have ended.
-    fn test(&self, skips: &mut Skips, which: &[&str]) -> Result<ExitStatus> {
+    /// Runs the tests that `which` asks for, and shows what they print when they have ended; what pytest ended with, if it did by
+    /// itself. It names what it skipped, as passing tests print nothing.
+    fn test(&self, skips: &mut Skips, which: &[&str]) -> Result<Option<i32>> {
         let mut tests = self.module("pytest");
-        tests.args(["--quiet", "--override-ini"]).arg(format!("cache_dir={}", scratch().join("pytest").display()));
-        let ended = skips.test(&mut limited(tests.args(which).current_dir(root().join(PYTHON)), TESTS_S))?;
-        println!("{}", ended.shown(false));
-        Ok(ended.status)
+        tests
+            .args(["--quiet", "-rs", "--override-ini"])
+            .arg(format!("cache_dir={}", scratch().join("pytest").display()));
+        let tested = skips.test(tests.args(which).current_dir(root().join(PYTHON)), TESTS)?;
+        println!("{}", tested.shown(false));
+        Ok(tested.ended.status.and_then(|status| status.code()))
     }
 
     /// Whether the committed stubs are what the generators write now. Prints which are not.
@@ -236,11 +243,11 @@ fn install(prefix: &Path, how: Build) -> Result<()> {
     let mut build = cargo();
     build.args(["build", "--quiet", "--package", "minerva-c"]).args(is_release.then_some("--release"));
     if how != Build::Done {
-        must(&mut build)?;
+        must(&mut build, COMPILING)?;
     }
-    let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().context("run cargo metadata")?;
+    let metadata = metadata(&root())?;
     let package = metadata.packages.iter().find(|package| package.name.as_str() == "minerva-c");
-    let version = package.with_context(|| format!("no minerva-c in `{}`", display(&build)))?.version.to_string();
+    let version = package.context("the workspace has no minerva-c")?.version.to_string();
     let built = target()?.join(if is_release { "release" } else { "debug" });
     let source = root().join("sdk/c");
     // A pkg-config file names whole paths.
@@ -271,7 +278,7 @@ fn install(prefix: &Path, how: Build) -> Result<()> {
     eprintln!("sdk: libminerva {version} is in {}", prefix.display());
     // Programs are linked against it without that, and do not start.
     if prefix == Path::new(PREFIX) && is_root() {
-        must(&mut Command::new("ldconfig"))?;
+        must(&mut Command::new("ldconfig"), INSTALLING)?;
     }
     Ok(())
 }
@@ -295,17 +302,20 @@ mod tests {
     fn tests_in_python_that_failed_beside_others_have_to_pass_alone() {
         let scratch = tempfile::tempdir().expect("a directory");
         let (python, asked) = (scratch.path().join("python"), scratch.path().join("asked"));
+        let skipped = "echo 'SKIPPED [1] tests/a.py:1: skipped: a loop device that was never throttled'; exit 0";
         // 5: there were none to run.
-        for (status, passes) in [(0, true), (1, false), (5, false), (124, false)] {
-            let script = format!("#!/bin/sh\necho $* > {}\nexit {status}\n", asked.display());
+        let ends = [("exit 0", true), ("exit 1", false), ("exit 5", false), (skipped, false)];
+        for (end, passes) in ends {
+            let script = format!("#!/bin/sh\necho $* > {}\n{end}\n", asked.display());
             std::fs::write(&python, script).expect("a script");
             std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).expect("a program");
             let environment = Environment { folder: scratch.path().to_path_buf(), python: python.clone() };
             let passed = FailedTests(environment).passed_alone(&mut Skips::default()).expect("it starts");
-            assert_eq!(passed, passes, "{status}");
+            assert_eq!(passed, passes, "{end}");
         }
         let asked = std::fs::read_to_string(asked).expect("what it was asked");
         assert!(asked.starts_with("-m pytest ") && asked.contains(" cache_dir=/"), "{asked}");
+        assert!(asked.contains(" -rs "), "it is to name what it skips: {asked}");
         // What failed in a run long ago, or everything, would not do.
         assert!(asked.ends_with(" --last-failed --last-failed-no-failures none\n"), "{asked}");
     }

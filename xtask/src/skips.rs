@@ -1,26 +1,33 @@
 //! What was not tested, and why. A test that lacks a facility prints `skipped: needs X` and passes, and what passing tests print
 //! nobody sees: so it is caught here, told at the end, and fails the run where all has to be there.
 
-use crate::left_behind::Run;
-use crate::shell::display;
+use crate::limited::{self, Ended};
 use anyhow::{Context, Result};
-use std::io::{BufRead, BufReader, Seek, Write};
-use std::process::{Command, ExitStatus, Stdio};
+use std::io::{BufRead, Write};
+use std::process::Command;
+use std::time::Duration;
 
 /// What a line that tells of a skip begins with.
 const SKIPPED: &str = "skipped: ";
 
+/// What a line of pytest's summary begins with that tells of tests that were skipped; their number and the place follow.
+const SKIPPED_PYTHON: &str = "SKIPPED [";
+
 /// What a line of a test's output says was skipped, if it does. Where tests are run quietly the line may begin with their dots.
 pub(crate) fn reason(line: &str) -> Option<&str> {
-    line.trim_start_matches(['.', ' ']).strip_prefix(SKIPPED)
+    let python = || line.strip_prefix(SKIPPED_PYTHON)?.split_once("] ").map(|(_, why)| why);
+    line.trim_start_matches(['.', ' ']).strip_prefix(SKIPPED).or_else(python)
 }
 
 /// Why known vulnerabilities were not looked for.
 pub(crate) const ADVISORIES_SKIPPED: &str = "advisories need RustSec's database, a git repository at github.com";
 
+/// What a test says that lacks what `cargo xtask sdk check` gives it.
+const NOT_GIVEN: &str = "as `cargo xtask sdk check` sets it";
+
 /// Skips that fail no run: a part of what they print, and the reason.
 const ALLOWED: &[(&str, &str)] = &[
-    ("as `cargo xtask sdk check` sets it", "the same task runs these again, with what they need"),
+    (NOT_GIVEN, "the same task runs these again, with what they need, and then nothing excuses them"),
     (
         "a loop device that was never throttled",
         "a disk once throttled is until the boot ends, and other tests throttle some",
@@ -40,19 +47,17 @@ const ALLOWED: &[(&str, &str)] = &[
     ("shared/data", "traces and drives of others lie beside the repository and are not part of it"),
 ];
 
-/// How tests ended.
-pub(crate) struct Ended {
-    pub(crate) status: ExitStatus,
+/// What came of tests.
+pub(crate) struct Tested {
+    pub(crate) ended: Ended,
     /// What they printed, without what passing ones did.
     pub(crate) said: String,
-    /// What is to be said of processes that they left behind.
-    left: String,
 }
 
-impl Ended {
+impl Tested {
     /// What is to be shown: what passing tests print would only hide what failing ones do.
     pub(crate) fn shown(&self, passed: bool) -> String {
-        if passed { self.left.clone() } else { format!("{}{}", self.said, self.left) }
+        if passed { self.ended.told.clone() } else { format!("{}{}", self.said, self.ended.told) }
     }
 }
 
@@ -69,22 +74,33 @@ impl Skips {
         self.told.push(why.to_owned());
     }
 
-    /// Runs tests to the end, by a command that has `--show-output`, and ends what they leave behind. Errors: it cannot be started.
-    pub(crate) fn test(&mut self, command: &mut Command) -> Result<Ended> {
-        let line = display(command);
-        // Files, as a pipe has no end while a program that the tests left behind has it open.
-        let (mut output, mut errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(errors.try_clone()?);
-        let run = Run::of(command);
-        let status = command.status().with_context(|| format!("start `{line}`"))?;
-        // Before their output is read, to which what they left could add for ever.
-        let left = run.end();
-        output.rewind()?;
-        errors.rewind()?;
+    /// Runs tests to the end or the limit, by a command that has `--show-output`. Errors: those of [`limited::run`].
+    pub(crate) fn test(&mut self, command: &mut Command, limit: Duration) -> Result<Tested> {
+        let told = tempfile::tempfile()?;
+        let (ended, printed) = limited::output(command.stderr(told.try_clone()?), limit)?;
         let mut shown = Vec::new();
-        self.read(BufReader::new(output), &mut shown).context("read what the tests print")?;
-        self.told.extend(pass_on_errors(BufReader::new(errors), &mut shown));
-        Ok(Ended { status, said: String::from_utf8_lossy(&shown).into_owned(), left })
+        self.read(printed.as_slice(), &mut shown).context("read what the tests print")?;
+        self.told.extend(pass_on_errors(limited::contents(&told)?.as_slice(), &mut shown));
+        Ok(Tested { ended, said: String::from_utf8_lossy(&shown).into_owned() })
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.told.len()
+    }
+
+    /// Runs tests that are given all that they need of this task, and shows what they print; whether they passed. To lack it is then no
+    /// excuse: there is no other run.
+    pub(crate) fn pass_with_all_given(&mut self, tests: &mut Command, limit: Duration) -> Result<bool> {
+        let mut own = Self::default();
+        let tested = own.test(tests, limit)?;
+        println!("{}", tested.shown(false));
+        let is_given = !own.told.iter().any(|skip| skip.contains(NOT_GIVEN));
+        if !is_given {
+            println!("> skipped for want of what it was given: FAILED");
+        }
+        self.join(own);
+        Ok(tested.ended.has_succeeded() && is_given)
     }
 
     /// Takes what others collected.
@@ -152,7 +168,9 @@ fn pass_on_errors(errors: impl BufRead, shown: &mut impl Write) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Skips, pass_on_errors};
+    use super::{NOT_GIVEN, Skips, pass_on_errors};
+    use std::process::Command;
+    use std::time::Duration;
 
     #[test]
     fn a_skip_past_the_harness_is_caught_on_either_output() {
@@ -160,6 +178,33 @@ mod tests {
         skips.read("running\n..skipped: needs X\n".as_bytes(), &mut Vec::new()).expect("read");
         assert_eq!(skips.told, ["needs X"]);
         assert_eq!(pass_on_errors("warning: y\nskipped: needs Z\n".as_bytes(), &mut Vec::new()), ["needs Z"]);
+    }
+
+    #[test]
+    fn a_skip_in_python_is_caught_and_a_missing_compiler_is_not_excused() {
+        let mut skips = Skips::default();
+        let summary =
+            "..s\n=== short test summary info ===\nSKIPPED [1] tests/test_find.py:96: skipped: needs openssl\n";
+        skips.read(summary.as_bytes(), &mut Vec::new()).expect("read");
+        assert_eq!(skips.told, ["tests/test_find.py:96: skipped: needs openssl"]);
+        skips.read("skipped: needs cc\nskipped: needs pkg-config\n".as_bytes(), &mut Vec::new()).expect("read");
+        assert_eq!(skips.refused(), 3);
+        let not_given = format!("skipped: needs MINERVA_C_PREFIX, {NOT_GIVEN}\n");
+        skips.read(not_given.as_bytes(), &mut Vec::new()).expect("read");
+        assert_eq!((skips.refused(), skips.count()), (3, 4));
+    }
+
+    #[test]
+    fn tests_that_lack_what_they_were_given_have_not_passed() {
+        let mut skips = Skips::default();
+        let mut passed = |script: &str| {
+            let mut shell = Command::new("sh");
+            skips.pass_with_all_given(shell.args(["-c", script]), Duration::from_secs(60)).expect("it starts")
+        };
+        assert!(passed("echo 'skipped: leaks are found with valgrind'"));
+        assert!(!passed(&format!("echo 'skipped: needs MINERVA_C_PREFIX, {NOT_GIVEN}' >&2")));
+        assert!(!passed("exit 1"));
+        assert_eq!(skips.count(), 2);
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! Every test, from cheap to dear.
 
 use crate::lanes::{Plan, Step};
-use crate::shell::{cargo, limited};
+use crate::shell::cargo;
 use crate::skips::Skips;
-use crate::{fuzz, generate, lanes, lint, packages, sdk, test_programs};
+use crate::test_programs::TestProgram;
+use crate::workspace::target;
+use crate::{fuzz, generate, lanes, limited, lint, packages, sdk, test_programs};
 use anyhow::Result;
+use std::process::Command;
+use std::time::Duration;
 
 /// What to leave out.
 #[derive(clap::Args)]
@@ -20,33 +24,24 @@ pub(crate) struct Options {
     no_skips: bool,
 }
 
+/// It looks at what there is and unmounts, which takes seconds.
+const SWEEP_LIMIT: Duration = Duration::from_secs(120);
+
 /// Runs all of them, even when one fails; whether all passed.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     packages::ensure(packages::TEST)?;
     let (mut skips, mut failed) = (Skips::default(), Vec::new());
-    if !options.no_lint && !lint::read_sources()? {
-        failed.push("lint");
-    }
+    failed.extend((!options.no_lint && !lint::read_sources()).then_some("lint"));
     // One build for all that follows: another choice of packages would choose other features, and build most of it again.
-    match test_programs::build()? {
-        Some(programs) => {
-            failed.extend((!generate::check()?).then_some("generated files"));
-            let path = packages::path_for_tests()?;
-            // Whole pieces: `print` holds the lock for each.
-            let show = |text: &str| print!("{text}");
-            let mut python = None;
-            let sharing: Vec<Step<'_>> =
-                vec![("libraries for tenants", Box::new(|skips| sdk::check(skips, Some(&programs), &mut python)))];
-            let plan = Plan { programs: &programs, sharing, compiling: compiling(options), path: &path, show: &show };
-            failed.extend(lanes::run(plan, &mut skips)?);
-            // Now nothing runs beside them.
-            if let Some(tests) = python {
-                failed.extend((!tests.passed_alone(&mut skips)?).then_some("the Python package's tests"));
-            }
+    match test_programs::build() {
+        Ok(Some(programs)) => failed.extend(run_programs(options, &programs, &mut skips)?),
+        Ok(None) => failed.push("build"),
+        Err(error) => {
+            eprintln!("build: {error:#}");
+            failed.push("build");
         }
-        None => failed.push("build"),
     }
-    if !options.no_fuzz && !fuzz::run(&fuzz::Options::short())? {
+    if !options.no_fuzz && !lint::passes("fuzz targets", || fuzz::run(&fuzz::Options::short())) {
         failed.push("fuzz targets");
     }
     skips.tell();
@@ -56,6 +51,38 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         failed => eprintln!("failed, see above: {}", failed.join(", ")),
     }
     Ok(failed.is_empty())
+}
+
+/// Runs what needs the programs; titles of the steps that failed.
+fn run_programs(options: &Options, programs: &[TestProgram], skips: &mut Skips) -> Result<Vec<&'static str>> {
+    let mut failed = Vec::new();
+    failed.extend((!lint::passes("generated files", generate::check)).then_some("generated files"));
+    let path = packages::path_with_tools()?;
+    // Whole pieces: `print` holds the lock for each.
+    let show = |text: &str| print!("{text}");
+    let mut python = None;
+    let sharing: Vec<Step<'_>> =
+        vec![("libraries for tenants", Box::new(|skips| sdk::check(skips, Some(programs), &mut python)))];
+    let tools = Box::new(packages::build_test_tools);
+    failed.extend(lanes::run(
+        Plan { programs, sharing, compiling: compiling(options), tools, path: &path, show: &show },
+        skips,
+    ));
+    // Now nothing runs beside them.
+    if let Some(tests) = python {
+        let title = "the Python package's tests";
+        failed.extend((!lint::passes(title, || tests.passed_alone(skips))).then_some(title));
+    }
+    Ok(failed)
+}
+
+/// Removes what tests that were interrupted left of disks, mounts and groups. Owners that live keep theirs.
+pub(crate) fn sweep() -> Result<()> {
+    let lab = target()?.join("debug/minerva-lab");
+    if packages::is_root() && lab.is_file() {
+        limited::must(Command::new(lab).args(["sweep", "--prefix", "minerva-test-"]), SWEEP_LIMIT)?;
+    }
+    Ok(())
 }
 
 /// What only compiles, and need not be done before the tests begin.
@@ -74,9 +101,9 @@ fn compiling(options: &Options) -> Vec<Step<'static>> {
 
 fn examples(skips: &mut Skips) -> Result<bool> {
     let mut tests = cargo();
-    tests.args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]);
-    let ended = skips.test(&mut limited(&tests, lint::COMPILING_S))?;
-    let passed = ended.status.success();
-    print!("{}", ended.shown(passed));
+    tests.args(["test", "--quiet", "--locked", "--workspace", "--doc", "--", "--show-output"]);
+    let tested = skips.test(&mut tests, lint::COMPILING)?;
+    let passed = tested.ended.has_succeeded();
+    print!("{}", tested.shown(passed));
     Ok(passed)
 }

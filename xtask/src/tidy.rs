@@ -1,5 +1,5 @@
-//! Tidiness that a machine can see: promises name tests that exist, figures have rows, documents name files that exist, files stay
-//! small, and words that were replaced do not come back.
+//! Tidiness that a machine can see: promises name tests that exist, figures have rows, documents name files that exist, the diagram of
+//! the loop names the events, files stay small, and words that were replaced do not come back.
 
 use crate::shell::root;
 use crate::source_text::without_tests;
@@ -14,6 +14,10 @@ const LINES_MAX: usize = 400;
 
 /// Cells in a row of docs/figures.md.
 const FIGURE_CELLS: usize = 5;
+
+/// The document whose diagram names every event of the engine, and where they are defined.
+const DIAGRAM: &str = "docs/ARCHITECTURE.md";
+const EVENTS: &str = "core/model/src/event.rs";
 
 /// Files that are longer, and why.
 const LONG_FILES: &[(&str, &str)] = &[
@@ -38,6 +42,8 @@ pub(crate) fn run() -> Result<bool> {
     let mut problems = long_files(&root, &files);
     problems.extend(spec_rows(&root, &files)?);
     problems.extend(figure_rows(&root)?);
+    let read = |file: &str| std::fs::read_to_string(root.join(file)).with_context(|| format!("read {file}"));
+    problems.extend(events_in_diagram(&read(DIAGRAM)?, &read(EVENTS)?));
     problems.extend(documents::missing_paths(&root, &files));
     problems.extend(documents::missing_names(&root));
     problems.extend(versions_of_their_own(&root, &files));
@@ -167,6 +173,34 @@ fn empty_cells(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// The diagram of the loop names every event, and nothing else as one.
+fn events_in_diagram(document: &str, source: &str) -> Vec<String> {
+    let (drawn, defined) = (drawn_events(document), defined_events(source));
+    if drawn.is_empty() || defined.is_empty() {
+        return vec![format!("{DIAGRAM} has no diagram of events, or {EVENTS} no `enum Event`")];
+    }
+    let missing = defined.difference(&drawn).map(|event| format!("{DIAGRAM}: the diagram lacks the event {event}"));
+    let unknown = drawn.difference(&defined).map(|event| format!("{DIAGRAM}: {EVENTS} has no event {event}"));
+    missing.chain(unknown).collect()
+}
+
+/// What the diagram names behind `Event:`, up to the empty line at its end.
+fn drawn_events(document: &str) -> BTreeSet<&str> {
+    let (_, list) = document.split_once("-- Event:").unwrap_or_default();
+    let list = list.split("\n\n").next().unwrap_or_default();
+    // Lines of the drawing stand between names and behind them.
+    list.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect()
+}
+
+/// The variants of `enum Event`.
+fn defined_events(source: &str) -> BTreeSet<&str> {
+    let (_, body) = source.split_once("pub enum Event {\n").unwrap_or_default();
+    let lines = body.lines().take_while(|line| *line != "}");
+    // Only variants are indented by one level and begin with a capital; fields of a variant are deeper.
+    let names = lines.filter_map(|line| line.strip_prefix("    ")).filter(|line| line.starts_with(char::is_uppercase));
+    names.filter_map(|line| line.split(|letter: char| !letter.is_ascii_alphanumeric()).next()).collect()
+}
+
 /// The body rows of the tables in a Markdown text, with their line numbers.
 fn rows(text: &str) -> impl Iterator<Item = (usize, Vec<String>)> + '_ {
     text.lines()
@@ -198,6 +232,23 @@ mod tests {
         assert_eq!(super::empty_cells(&row("13 MiB")), Vec::<String>::new());
         assert_eq!(super::empty_cells(&row("")).len(), 1);
         assert_eq!(super::empty_cells("| memory | 150 MiB | 13 MiB |\n").len(), 1);
+    }
+
+    #[test]
+    fn the_diagram_and_the_code_name_the_same_events() {
+        let source = "pub enum Event {\n    /// Seen.\n    Seen(Box<Device>),\n    Gone {\n        /// Who.\n        \
+                      tenant: TenantId,\n    },\n    #[serde(skip)]\n    Stopping,\n}\npub enum Effect {\n    Found,\n}\n";
+        let diagram = |names: &str| {
+            format!(
+                "    observe --Sample--> decide\n      ^        |\n      +-- Event: Seen, {names}\n\nOthers are Effects.\n"
+            )
+        };
+        let problems = |document: &str| super::events_in_diagram(document, source);
+        assert_eq!(problems(&diagram("Gone, ----+\n          Stopping")), Vec::<String>::new());
+        assert_eq!(problems(&diagram("Stopping, ----+")), ["docs/ARCHITECTURE.md: the diagram lacks the event Gone"]);
+        let unknown = problems(&diagram("Gone, Found, ----+\n          Stopping"));
+        assert_eq!(unknown, ["docs/ARCHITECTURE.md: core/model/src/event.rs has no event Found"]);
+        assert_eq!(problems("no diagram\n").len(), 1);
     }
 
     #[test]

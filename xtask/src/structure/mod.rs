@@ -8,8 +8,8 @@ mod lengths;
 mod source;
 
 use crate::shell::root;
+use crate::workspace;
 use anyhow::{Context, Result};
-use cargo_metadata::MetadataCommand;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ pub(crate) fn circles() -> Result<usize> {
 
 fn measure() -> Result<Report> {
     let root = root();
-    let metadata = MetadataCommand::new().current_dir(&root).no_deps().exec().context("run cargo metadata")?;
+    let metadata = workspace::metadata(&root)?;
     let mut report = Report { circles: Vec::new(), functions: BTreeMap::new(), files: BTreeMap::new() };
     for package in &metadata.packages {
         for target in package.targets.iter().filter(|target| !target.is_custom_build()) {
