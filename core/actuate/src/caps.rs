@@ -16,6 +16,7 @@
 //! delivers is not known better than that, and a tenant that pauses for a part of a slice leaves something to the others.
 //!
 //! Where nobody gets less than its share says nobody is capped ([`Shortage`], the setting `caps_only_if_short`).
+//! Background work that takes time from others in stretches is never capped (`background`).
 //!
 //! What the disk delivers is the operator's number, or the most that was seen. That is never forgotten, though caps above what the disk
 //! delivers in the long run limit nobody: what tenants have while some are capped, or want little, does not show what the disk can do, and caps
@@ -158,6 +159,11 @@ impl Dealer {
                     || (one.write_bytes_per_second > 0.0 && of(one.write_bytes_per_second, cap.write))
             })
         })
+    }
+
+    /// The tenant has a cap.
+    pub(crate) fn caps(&self, tenant: TenantId) -> bool {
+        self.dealt.contains_key(&tenant)
     }
 
     /// The tenant is gone.

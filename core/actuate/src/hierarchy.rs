@@ -8,47 +8,26 @@
 //! All groups that one user makes, in what was delegated to it or by logging in, are one claim on the disk, however many there are: the
 //! group above them weighs no more than the largest share among its active tenants.
 //!
+//! Background work that takes time from others in stretches has a large share, and is stopped between them. A group above weighs all of that
+//! only where nothing but background work uses the disk beneath it: others there would have the whole weight for as long as the work is stopped.
+//! Beside others it counts in groups above as 100 at most, and so goes before those in its own group only.
+//!
 //! A sum may pass the largest weight the knob takes. Then the whole sibling set is divided by a power of two, so that ratios
 //! stay down to weight 1; powers of two, and coming back only with room to spare, keep a set of thousands from being rewritten
 //! whenever a sum moves. Limits: siblings that Minerva does not steer stay at what they have, undivided.
 //!
 //! A group with no active tenant beneath keeps the weight it has, because it does not matter then.
 
+mod claim;
+
+pub(crate) use claim::Own;
+
 use crate::groups::{GroupNumber, Groups};
 use crate::knob::Holder;
 use crate::setting::WEIGHT_DEFAULT;
-use minerva_model::TenantId;
+use claim::Claim;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A tenant's part on this disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Own {
-    pub(crate) tenant: TenantId,
-    /// The decided share; without a decision nothing is written and 100 counts.
-    pub(crate) share: Option<u32>,
-    /// It uses the disk these slices, so it counts in the groups above.
-    pub(crate) active: bool,
-    /// The group above it in which somebody besides root makes as many groups as it likes.
-    #[serde(default)]
-    pub(crate) maker: Option<GroupNumber>,
-}
-
-impl Own {
-    /// What it claims of the groups above.
-    fn claim(self) -> u64 {
-        if self.active { u64::from(self.share.unwrap_or(WEIGHT_DEFAULT)) } else { 0 }
-    }
-}
-
-/// What a group's tenants claim of the groups above it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Claim {
-    /// Sum of the active tenants' shares.
-    shares: u64,
-    /// Tenants that are steered, active or not.
-    steered: u64,
-}
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Node {
@@ -64,11 +43,8 @@ struct Node {
 impl Node {
     fn upwards(&self) -> Claim {
         match self.own {
-            None => {
-                let shares_max = self.made.keys().next_back().copied().unwrap_or(u64::MAX);
-                Claim { shares: self.beneath.shares.min(shares_max), ..self.beneath }
-            }
-            Some(own) => Claim { shares: own.claim(), steered: u64::from(own.share.is_some()) },
+            None => self.beneath.of_group(self.made.keys().next_back().copied().unwrap_or(u64::MAX)),
+            Some(own) => own.upwards(),
         }
     }
 }
@@ -167,10 +143,7 @@ impl Tree {
                 let made_here = |own: Option<Own>| own.filter(|own| own.maker == Some(group)).map(Own::claim);
                 count(&mut node.made, made_here(owned), made_here(own));
             }
-            node.beneath = Claim {
-                shares: node.beneath.shares + after.shares - before.shares,
-                steered: node.beneath.steered + after.steered - before.steered,
-            };
+            node.beneath = node.beneath.with(before, after);
             (before, after) = (upwards_before, node.upwards());
             self.touched.insert(group);
             next = groups.parent(group);
@@ -196,7 +169,7 @@ impl Tree {
             (Some(own), _) => own.share.map(u64::from),
             (None, beneath) if !self.manage_ancestors || beneath.steered == 0 => None,
             (None, beneath) if beneath.shares == 0 => return,
-            (None, beneath) => Some(beneath.shares),
+            (None, beneath) => Some(beneath.weight()),
         };
         self.sets.entry(parent).or_default().set(group, claim);
     }
@@ -260,7 +233,7 @@ mod tests {
     }
 
     fn own(index: usize, share: Option<u32>, active: bool) -> Own {
-        Own { tenant: TenantId(index as u64), share, active, maker: None }
+        Own { tenant: TenantId(index as u64), share, active, maker: None, is_work: false }
     }
 
     proptest! {
@@ -337,6 +310,30 @@ mod tests {
         let pods = groups.find("pods").unwrap();
         assert!(changes.contains(&(Holder::Group(pods), Some(30))));
         assert!(changes.contains(&(Holder::Tenant(TenantId(2)), Some(70))));
+    }
+
+    #[test]
+    fn background_work_lifts_the_groups_above_it_only_where_it_lifts_nobody_else() {
+        let mut groups = Groups::default();
+        let paths = ["top/minerva/work", "top/minerva/gaps", "top/minerva/named", "top/other"];
+        let numbers: Vec<_> = paths.iter().zip(1..).map(|(path, id)| groups.enter(path, TenantId(id))).collect();
+        let mut tree = Tree::new(10_000, true);
+        let mut weights = |index: usize, share: u32, active| {
+            let is_work = index < 2;
+            let own = Own { is_work, ..own(index + 1, Some(share), active) };
+            tree.set(&groups, numbers[index], Some(own));
+            let changes: BTreeMap<_, _> = tree.changes(&groups).into_iter().collect();
+            let of = |path| changes.get(&Holder::Group(groups.find(path).unwrap())).copied().flatten();
+            [of("top/minerva"), of("top")]
+        };
+        assert_eq!(weights(0, 1_000, true), [Some(1_000); 2]);
+        assert_eq!(weights(1, 1, true), [Some(1_001); 2], "work in gaps is stopped as well");
+        assert_eq!(weights(3, 50, true), [None, Some(151)], "what is beside its group is not lifted");
+        assert_eq!(weights(2, 12, true), [Some(113), Some(163)]);
+        assert_eq!(weights(0, 40, true), [Some(53), Some(103)], "an ordinary share counts as it is");
+        assert_eq!(weights(0, 1_000, true), [Some(113), Some(163)]);
+        assert_eq!(weights(2, 12, false), [Some(1_001), Some(151)]);
+        assert_eq!(weights(3, 50, false), [None, Some(1_001)]);
     }
 
     #[test]

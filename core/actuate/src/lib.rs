@@ -10,11 +10,12 @@
 //! - whoever else writes a knob is named, and wins in the end (`fights`).
 //!
 //! Read in this order: `suitability` (which back end bites), `steering` (one disk), `hierarchy` (shares to weights) or `caps`
-//! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `strict_by_use`
-//! and `low_latency_by_use` (switches of BFQ by what tenants do), `activity` (who used which disk lately), `ledger` (wishes to requests), `knob` and the back
-//! ends' files (texts).
+//! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `background` (work that takes time
+//! from others in stretches), `strict_by_use` and `low_latency_by_use` (switches of BFQ by what tenants do), `activity` (who used which disk
+//! lately), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
 
 mod activity;
+mod background;
 mod bfq;
 mod bfq_v1;
 mod cap_knobs;
@@ -84,6 +85,9 @@ struct Known {
     /// The group above its own in which its maker makes groups.
     #[serde(default)]
     maker: Option<GroupNumber>,
+    /// See [`Own::is_work`].
+    #[serde(default)]
+    is_work: bool,
 }
 
 /// A tenant on a disk.
@@ -236,7 +240,7 @@ impl Actuator {
             next = above.parent;
         }
         let maker = maker_of(tenant, group, &self.groups, &self.config);
-        self.tenants.insert(tenant.id, Known { group, excluded: tenant.excluded, maker });
+        self.tenants.insert(tenant.id, Known { group, excluded: tenant.excluded, maker, is_work: false });
     }
 
     /// A tenant is gone. Its group may well stand, with other groups in it, so what it held is put back where it can be.
@@ -276,7 +280,7 @@ impl Actuator {
             let waiting = waiting_jobs.get(id).filter(|_| config.actuation.cap_jobs).into_iter().flatten();
             let waiting =
                 waiting.filter(|(tenant, _)| is_steered(tenants, **tenant)).map(|(tenant, wait)| (*tenant, *wait));
-            let held_back =
+            let apart =
                 disk.hold_back((now, config), &idle.collect(), waiting.collect(), signals, !memory.is_high(), ledger);
             let mut claims = BTreeMap::new();
             if disk.has_caps() {
@@ -285,7 +289,7 @@ impl Actuator {
                     let known = tenants.get(tenant).filter(|known| !known.excluded)?;
                     Some((*tenant, Claim { share: pair.share?.get(), maker: known.maker }))
                 });
-                claims = steered.filter(|(tenant, _)| !held_back.contains(tenant)).collect();
+                claims = steered.filter(|(tenant, _)| !apart.contains(tenant)).collect();
             }
             disk.may_cap(!memory.is_high());
             disk.spare(servers.on(*id));
@@ -362,19 +366,6 @@ impl Actuator {
         }
     }
 
-    /// Wants of every served disk what its tenant's share is.
-    fn wish_served(&mut self) {
-        for pair in self.served.pairs() {
-            self.wish_served_of(pair);
-        }
-    }
-
-    fn wish_served_of(&mut self, pair: (TenantId, DeviceId)) {
-        let steered = self.enforces() && is_steered(&self.tenants, pair.0);
-        let share = self.pairs.get(&pair).and_then(|pair| pair.share).filter(|_| steered).map(Share::get);
-        self.served.wish(pair, share, &mut self.ledger);
-    }
-
     /// Tells the disk, and servers of ours, what the pair has there now.
     fn enter_pair(&mut self, (tenant, device): (TenantId, DeviceId)) {
         self.wish_served_of((tenant, device));
@@ -386,7 +377,8 @@ impl Actuator {
         let share = pair.share.filter(|_| !known.excluded).map(Share::get);
         // Until now the group may have been weighed here for the tenants beneath it.
         self.ledger.release_on(Holder::Group(known.group), device);
-        disk.set(&self.groups, known.group, Own { tenant, share, active: pair.active, maker: known.maker });
+        let Known { group, maker, is_work, .. } = *known;
+        disk.set(&self.groups, group, Own { tenant, share, active: pair.active, maker, is_work });
     }
 }
 

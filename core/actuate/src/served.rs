@@ -7,9 +7,26 @@ use crate::knob::{Holder, KnobKey};
 use crate::ledger::Ledger;
 use crate::server_weight::ServedNumber;
 use crate::setting::Setting;
-use minerva_model::{DeviceId, KnobFile, KnobTarget, ServedDisk, ServedDisks, TenantId};
+use crate::{Actuator, is_steered};
+use minerva_model::{DeviceId, KnobFile, KnobTarget, ServedDisk, ServedDisks, Share, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+impl Actuator {
+    /// Wants of every served disk what its tenant's share is.
+    pub(crate) fn wish_served(&mut self) {
+        for pair in self.served.pairs() {
+            self.wish_served_of(pair);
+        }
+    }
+
+    /// The same of one pair.
+    pub(crate) fn wish_served_of(&mut self, pair: (TenantId, DeviceId)) {
+        let steered = self.enforces() && is_steered(&self.tenants, pair.0);
+        let share = self.pairs.get(&pair).and_then(|pair| pair.share).filter(|_| steered).map(Share::get);
+        self.served.wish(pair, share, &mut self.ledger);
+    }
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Disk {

@@ -59,6 +59,9 @@ pub(crate) struct Steering {
     /// Who is never capped here, though others make room for it.
     #[serde(default)]
     spared: BTreeSet<TenantId>,
+    /// Background work that takes time from others here, and is never capped.
+    #[serde(default)]
+    takers: BTreeSet<TenantId>,
     /// In the slice that began a tenant would be capped if memory were not short.
     #[serde(default)]
     refuses_caps: bool,
@@ -79,6 +82,7 @@ impl Steering {
             low_latency: LowLatencyByUse::default(),
             in_use: BackEnd::Observe,
             spared: BTreeSet::new(),
+            takers: BTreeSet::new(),
             refuses_caps: false,
         }
     }

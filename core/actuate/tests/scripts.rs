@@ -7,6 +7,7 @@
 //! | `disk-gone MAJ:MIN` | a disk is gone |
 //! | `tenant N KIND PATH [excluded]`, `gone N` | a tenant is seen, or gone |
 //! | `server NAME MAJ:MIN N:DISK...`, `server NAME gone` | a server of ours serves disks of tenants, or has ended |
+//! | `background [N[@MAJ:MIN]] …` | of these tenants all is background work, which is stopped while others use a disk; on one that is said it takes time from them |
 //! | `decide N MAJ:MIN SHARE [idle\|waits PART]` | a decision for the next slice, by level `idle`, or of a job that waits with that part of the disk |
 //! | `reshare N MAJ:MIN SHARE [idle\|waits PART]` | a decision within a slice |
 //! | `uses N MAJ:MIN MBPS [REQUESTS]` | a tenant reads that much in the next slice, in so many, and the disk is busy |
@@ -31,6 +32,7 @@ use minerva_model::{
     Factor, IoCounters, IoSignals, KnobFile, Level, Mode, Nanos, Outcome, PolicyName, Pressure, Reason,
     ServedContracts, ServedDisk, ServedDisks, Share, Signals, Tenant, TenantId, TenantKind,
 };
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
 struct World {
@@ -96,6 +98,10 @@ impl World {
             }
             ["contracts", name, device, tenant, permille, ref guests @ ..] => {
                 self.actuator.contracts_seen(&contracts(name, device, tenant, permille, guests));
+            }
+            ["background", ref work @ ..] => {
+                let (takers, stopped) = background(work);
+                self.actuator.background_takes(&takers, &stopped);
             }
             ["server", name, device, ref disks @ ..] => self.actuator.server_seen(&served(name, device, disks)),
             ["decide", tenant, device, share, ref held_back @ ..] => {
@@ -200,6 +206,18 @@ fn contracts(server: &str, device: &str, tenant: &str, permille: &str, guests: &
     }
 }
 
+/// Who takes time from others on which disks, and everyone who works.
+fn background(work: &[&str]) -> (BTreeMap<TenantId, Option<BTreeSet<DeviceId>>>, BTreeSet<TenantId>) {
+    let (mut takers, mut stopped) = (BTreeMap::new(), BTreeSet::new());
+    for word in work {
+        let (tenant, device) = word.split_once('@').map_or((*word, None), |(tenant, device)| (tenant, Some(device)));
+        let tenant = TenantId(tenant.parse().unwrap());
+        stopped.insert(tenant);
+        takers.extend(device.map(|device| (tenant, Some(BTreeSet::from([device.parse().unwrap()])))));
+    }
+    (takers, stopped)
+}
+
 fn decision(tenant: &str, device: &str, share: &str, held_back: &[&str]) -> Decision {
     let (tenant, device) = (TenantId(tenant.parse().unwrap()), device.parse().unwrap());
     let factor = |policy, reason| vec![Factor { policy, value: 0.01, reason }];
@@ -291,6 +309,8 @@ scripts! {
     fn a_limit_set_beside_a_cap_stays_in_force();
     fn a_limit_set_since_the_last_look_is_what_stays_in_the_end();
     fn of_a_limit_that_is_left_to_others_nothing_is_minervas();
+    fn background_work_lifts_no_group_with_others_in_it();
+    fn background_work_that_takes_time_has_no_cap();
     fn caps_are_dealt_and_lifted();
     fn caps_that_were_given_up_are_dealt_again_after_a_reload();
     fn elevator_is_switched_on_request();

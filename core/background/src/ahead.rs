@@ -84,6 +84,19 @@ pub struct Foreground {
     pub is_beside_work: bool,
 }
 
+/// Whatever is taken from others they keep half of what they do.
+const SLOWED_MAX: f64 = 2.0;
+
+impl Foreground {
+    /// What it would have been without work that took so much of its time: else what is taken from others would be read as gaps that they leave.
+    pub(crate) fn without_work(self, taken: f64) -> Self {
+        let busy = (self.busy + taken).min(1.0).max(self.busy);
+        // A byte takes them as long as it did.
+        let slowed = if self.busy > 0.0 { (busy / self.busy).clamp(1.0, SLOWED_MAX) } else { 1.0 };
+        Self { busy, bytes_per_second: self.bytes_per_second * slowed, ..self }
+    }
+}
+
 /// What is known of a disk's foreground and space.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Disk {

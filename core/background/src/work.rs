@@ -8,7 +8,8 @@ use crate::processors::Processors;
 use crate::slip::Slip;
 use crate::terms::{Growth, QueueId, Terms};
 use minerva_model::{
-    BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings, BackgroundState, Nanos,
+    BackgroundBeside, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings,
+    BackgroundState, Nanos,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,9 @@ pub(crate) struct Work {
     pub(crate) is_told: bool,
     /// Ran in the slice that is under way.
     pub(crate) ran: Nanos,
+    /// Of that, while others used the disk too.
+    #[serde(default)]
+    pub(crate) ran_beside: Nanos,
     pub(crate) done_items: f64,
     pub(crate) total_items: Option<f64>,
     pub(crate) tied_bytes: f64,
@@ -43,9 +47,13 @@ pub(crate) struct Work {
     /// It ran beside others at a limit when it last reported, whatever its pace.
     #[serde(default)]
     pub(crate) is_beside_others: bool,
-    /// It did so once: what it has of others it has at a limit.
+    /// It did so once. In recordings of earlier versions, which do not say how it can run beside others, what it has of them it has at a limit
+    /// from then on.
     #[serde(default)]
     pub(crate) is_limited: bool,
+    /// How it can run beside others, as it last reported.
+    #[serde(default)]
+    pub(crate) beside: Option<BackgroundBeside>,
     /// How many processors its processes may use.
     #[serde(default)]
     pub(crate) processors: Processors,
@@ -66,6 +74,7 @@ impl Work {
             order,
             is_told: false,
             ran: Nanos::ZERO,
+            ran_beside: Nanos::ZERO,
             done_items: crate::quantity(queue.done_items),
             total_items: queue.total_items.map(crate::quantity),
             tied_bytes: 0.0,
@@ -73,6 +82,7 @@ impl Work {
             in_vain: Nanos::ZERO,
             is_beside_others: false,
             is_limited: false,
+            beside: None,
             processors: Processors::default(),
             file_system: None,
             slip: Slip::default(),
@@ -104,11 +114,13 @@ impl Work {
         let freed = if frees { (self.tied_bytes - crate::quantity(report.tied_bytes)).max(0.0) } else { 0.0 };
         self.tied_bytes = crate::quantity(report.tied_bytes);
         self.ran += report.ran;
+        self.ran_beside += report.ran_beside;
         self.processors.slice(report.processors.as_ref());
         self.file_system = report.file_system;
         self.state = report.state;
         self.is_beside_others = report.is_beside_others;
         self.is_limited |= report.is_beside_others;
+        self.beside = report.beside;
         self.reported_at = Some(now);
         freed
     }
@@ -131,6 +143,16 @@ impl Work {
     /// It runs and gets nowhere: others go first, and nothing is taken from others for it.
     pub(crate) fn is_hung(&self) -> bool {
         self.in_vain >= HUNG
+    }
+
+    /// It gets on in time that is taken from others.
+    pub(crate) fn can_take(&self) -> bool {
+        self.beside != Some(BackgroundBeside::Nothing)
+    }
+
+    /// In that time it runs in stretches, not at a limit.
+    pub(crate) fn takes_in_stretches(&self) -> bool {
+        self.beside.map_or(!self.is_limited, |beside| beside == BackgroundBeside::Stretches)
     }
 
     pub(crate) fn left_items(&self) -> f64 {

@@ -17,9 +17,9 @@ mod orders;
 mod space;
 mod view;
 
+use alarms::ToldAlarm;
 use calibration::Calibrating;
 use counted::Whose;
-use orders::share_max;
 pub use space::SpaceDate;
 use space::SpaceNotice;
 pub use view::WorkView;
@@ -81,8 +81,11 @@ pub struct Worklist {
     works: BTreeMap<BackgroundId, Work>,
     disks: BTreeMap<DeviceId, Disk>,
     plans: BTreeMap<DeviceId, InForce>,
-    /// What was last told of each disk's alarms.
+    /// What was last told of each disk's alarms, in recordings of earlier versions.
     alarmed: BTreeMap<DeviceId, String>,
+    /// See [`BackgroundSettings::alarms_outlast_a_plan`].
+    #[serde(default)]
+    alarms: BTreeMap<DeviceId, Vec<ToldAlarm>>,
     /// What was last told of space that may run out.
     #[serde(default)]
     noticed: BTreeMap<DeviceId, SpaceNotice>,
@@ -110,7 +113,10 @@ impl Worklist {
     pub fn set(&mut self, queue: BackgroundQueue) {
         self.plans.remove(&queue.device);
         let work = match self.works.remove(&queue.id) {
-            Some(before) => Work { is_told: false, queue, ..before },
+            Some(before) => {
+                self.forget_alarm_by_terms(&before.queue, &queue);
+                Work { is_told: false, queue, ..before }
+            }
             None => Work::new(queue),
         };
         self.works.insert(work.queue.id, work);
@@ -120,6 +126,9 @@ impl Worklist {
     pub fn remove(&mut self, id: BackgroundId) {
         if let Some(work) = self.works.remove(&id) {
             self.plans.remove(&work.queue.device);
+            if !self.devices().contains(&work.queue.device) {
+                self.alarms.remove(&work.queue.device);
+            }
         }
     }
 
@@ -131,6 +140,7 @@ impl Worklist {
         self.disks.remove(&device);
         self.plans.remove(&device);
         self.alarmed.remove(&device);
+        self.alarms.remove(&device);
         self.noticed.remove(&device);
         self.calibrating.remove(&device);
     }
@@ -185,6 +195,7 @@ impl Worklist {
         self.measure(now, device, (foreground, seconds), foreseen.0);
         let mut effects = self.learn(device);
         effects.extend(self.end_calibration(now, device));
+        self.end_alarms(now, device);
         if self.is_plan_due(now, device) {
             effects.extend(self.plan_anew(now, device, foreseen));
         }
@@ -277,14 +288,5 @@ impl Worklist {
             against_cores_max: self.against_max(whose),
             wait_seconds: None,
         })
-    }
-
-    /// Thousandths of a disk's time that its work may take against others, by what it costs them in the mean of all that is left.
-    fn against_max(&self, whose: Whose<'_>) -> f64 {
-        let (lost, left) = self.ready(whose).fold((0.0, 0.0), |(lost, left), work| {
-            let seconds = work.left_seconds();
-            (lost + seconds * work.learnt.slow_down(), left + seconds)
-        });
-        share_max(if left > 0.0 { lost / left } else { 0.0 }).into()
     }
 }

@@ -56,6 +56,8 @@ fn report(id: u32, done_items: f64, ran_seconds: u64) -> BackgroundReport {
         processors: None,
         gets_on: None,
         is_beside_others: false,
+        ran_beside: Nanos::ZERO,
+        beside: None,
     }
 }
 

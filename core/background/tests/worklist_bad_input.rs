@@ -52,6 +52,8 @@ fn report(id: u32, used_bytes: u64, size_bytes: u64) -> BackgroundReport {
         processors: None,
         gets_on: None,
         is_beside_others: false,
+        ran_beside: Nanos::ZERO,
+        beside: None,
     }
 }
 

@@ -55,6 +55,8 @@ fn report(queue: &BackgroundQueue, done_items: f64, ran: Nanos) -> BackgroundRep
         processors: None,
         gets_on: None,
         is_beside_others: false,
+        ran_beside: Nanos::ZERO,
+        beside: None,
     }
 }
 

@@ -45,6 +45,8 @@ fn report(done_items: f64, gets_on: bool, ran: Nanos) -> BackgroundReport {
         processors: None,
         gets_on: Some(gets_on),
         is_beside_others: false,
+        ran_beside: Nanos::ZERO,
+        beside: None,
     }
 }
 

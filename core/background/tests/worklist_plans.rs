@@ -44,6 +44,8 @@ fn report(id: u32, seconds: f64, (used_bytes, size_bytes, file_system): (u64, u6
         processors: None,
         gets_on: None,
         is_beside_others: false,
+        ran_beside: Nanos::ZERO,
+        beside: None,
     }
 }
 
@@ -155,6 +157,81 @@ fn a_plan_that_is_made_before_others_are_seen_is_made_anew_in_time_for_a_deadlin
     assert!(first.is_some_and(|second| second <= 60), "{first:?}");
     let before = BackgroundSettings { replans_by_deadline: false, ..BackgroundSettings::default() };
     assert_eq!(taken(before), None, "as in recordings of earlier versions");
+}
+
+/// How often a plan is made in these seconds beside others whose use of the disk swings by the half minute.
+fn plans_made(queues: &[BackgroundQueue], seconds: std::ops::Range<u64>) -> usize {
+    let mut worklist = configured(BackgroundSettings::default());
+    queues.iter().for_each(|queue| worklist.set(queue.clone()));
+    let mut made = 0;
+    for second in 1..seconds.end {
+        let plans = std::cell::Cell::new(false);
+        // Only plans ask for what is far.
+        let forecast = |ahead: f64| -> Option<f64> {
+            plans.set(plans.get() || ahead > 1e6);
+            None
+        };
+        let foreground = busy(if (second / 30).is_multiple_of(2) { 0.1 } else { 0.95 });
+        drop(worklist.slice(Nanos::from_secs(second), DISK, (foreground, 1.0), (&forecast, None)));
+        made += usize::from(plans.get() && seconds.contains(&second));
+    }
+    made
+}
+
+#[test]
+fn a_deadline_that_is_past_or_of_what_a_tenant_owes_beside_the_operators_work_makes_no_plans() {
+    let near = queue(1, Nanos::from_secs(600), 9000.0);
+    assert!(plans_made(std::slice::from_ref(&near), 300..600) > 5, "it comes near");
+    let past = plans_made(std::slice::from_ref(&near), 660..1860);
+    assert!(past <= 3, "{past}");
+    let debt = BackgroundQueue { hold: BackgroundHold::Told, ..queue(2, Nanos::from_secs(1300), 100.0) };
+    let beside = plans_made(&[queue(1, MONTH, 1000.0), debt], 100..1300);
+    assert!(beside <= 3, "{beside}");
+}
+
+/// How often it is told that a disk is oversubscribed, and when that is over, where it is so in these seconds by what others do.
+fn told_and_over(settings: BackgroundSettings, is_busy: impl Fn(u64) -> bool, until: u64) -> (usize, Vec<u64>) {
+    let mut worklist = configured(settings);
+    worklist.set(queue(1, Nanos::from_secs(8 * 3600), 16_000.0));
+    let (mut told, mut over, mut was) = (0, Vec::new(), false);
+    for second in 1..until {
+        // A calibrated disk is planned by what is forecast, and that is as others are now.
+        let part = if is_busy(second) { 1.0 } else { 0.0 };
+        let forecast = |_: f64| Some(part * 1e7);
+        if second % 90 == 1 {
+            let calibration = minerva_model::DiskCalibration {
+                bytes_per_busy_second: 1e7,
+                requests_per_second: 100.0,
+                busy_seconds: 60.0,
+            };
+            // With it the plan is made anew.
+            worklist.calibrated(DISK, calibration);
+        }
+        // It gets all that is left, and looks at what there is to do.
+        let (ran, gets_on) = (Nanos((0.8e9 * (1.0 - part)) as u64), Some(true));
+        let report = BackgroundReport { ran, gets_on, ..report(1, 16_000.0, (0, 0, None)) };
+        worklist.reported(Nanos::from_secs(second), &report);
+        let effects = worklist.slice(Nanos::from_secs(second), DISK, (busy(part), 1.0), (&forecast, None));
+        told += alarms(&effects).len();
+        let is = worklist.is_oversubscribed(DISK);
+        if was && !is {
+            over.push(second);
+        }
+        was = is;
+    }
+    (told, over)
+}
+
+#[test]
+fn an_alarm_that_comes_and_goes_with_estimates_is_told_once_and_is_over_after_some_minutes_without_it() {
+    let swings = |second: u64| second < 1800 && (second / 90).is_multiple_of(2);
+    let (told, over) = told_and_over(BackgroundSettings::default(), swings, 3600);
+    assert_eq!(told, 1);
+    let [over] = over[..] else { panic!("{over:?}") };
+    assert!((1800 + 200..1800 + 400).contains(&over), "{over}");
+    let before = BackgroundSettings { alarms_outlast_a_plan: false, ..BackgroundSettings::default() };
+    let (told, over) = told_and_over(before, swings, 3600);
+    assert!(told >= 5 && over.len() >= 5, "as in recordings of earlier versions: {told} {over:?}");
 }
 
 /// Second by second; when it first takes time from others.

@@ -78,6 +78,8 @@ fn report(
         processors: None,
         gets_on: None,
         is_beside_others: false,
+        ran_beside: Nanos::ZERO,
+        beside: None,
     }
 }
 

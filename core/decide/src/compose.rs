@@ -65,6 +65,12 @@ pub(crate) trait SharePolicy {
         true
     }
 
+    /// Whether the tenant goes before others there in a part of the time, and is stopped for the rest of it.
+    fn stands_apart(&self, tenant: TenantId, device: DeviceId) -> bool {
+        let _ = (tenant, device);
+        false
+    }
+
     /// What people are to be told of when it changes, though the share may be the same.
     fn mark(&self, pair: &Pair<'_>) -> u8 {
         let _ = pair;

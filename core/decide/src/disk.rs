@@ -1,6 +1,7 @@
 //! One disk: the histories that compete on it and the tenants that have a claim.
 
 mod beside;
+mod counted;
 
 use crate::compose::{self, Pair, SharePolicy};
 use crate::deal::{Dealing, Deals};
@@ -9,7 +10,7 @@ use crate::floor_level::{Active, Floor};
 use crate::keys::Key;
 use crate::past_use::Fennel;
 use crate::presence::{PAUSE, Presence};
-use crate::room::{Room, SLICES_LINGERING};
+use crate::room::Room;
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage, Used};
 use minerva_model::{Decision, DeviceId, Nanos, Outlook, Share, TenantId};
@@ -107,6 +108,13 @@ pub(crate) struct Deciding<'a> {
     pub(crate) outlook: &'a Outlook,
     pub(crate) floor_permille: u32,
     pub(crate) dealing: Dealing,
+}
+
+impl Deciding<'_> {
+    /// The tenant goes before others in a part of the time, and is stopped for the rest of it.
+    fn stands_apart(&self, tenant: TenantId) -> bool {
+        self.policies.iter().any(|policy| policy.stands_apart(tenant, self.device))
+    }
 }
 
 /// A tenant that used the disk in the last slice, as those who coordinate see it.
@@ -290,49 +298,6 @@ impl Disk {
         if self.deals.are_dealt() {
             self.dealt_slice = by.slice_number;
         }
-    }
-
-    fn update_room(&mut self, by: Deciding<'_>) {
-        let slice_number = by.slice_number;
-        let recent = |claim: &&Claim| claim.active_slice > 0 && slice_number - claim.active_slice < SLICES_LINGERING;
-        let steps_back = |claim: &Claim| !claim.excluded && claim.stance.level_percent().is_some();
-        let is_dealt = self.dealt_slice > 0 && slice_number - self.dealt_slice < SLICES_LINGERING;
-        if !is_dealt && !self.claims.iter().filter(recent).any(steps_back) {
-            self.room.update(None);
-            return;
-        }
-        let present = |claim: &&Claim| {
-            let active =
-                claim.active_slice == slice_number || claim.stance.operation.is_some() || claim.stance.boost.is_some();
-            active && !steps_back(claim)
-        };
-        let shares = self.claims.iter().filter(present).map(|claim| match claim.excluded {
-            true => Share::NEUTRAL,
-            false => compose::share(
-                by.policies,
-                &Pair { room: 1, floor: None, ..self.pair(by, &self.usage(claim.key), claim) },
-            ),
-        });
-        self.room.update(Some(shares.max().unwrap_or(Share::NEUTRAL)));
-    }
-
-    fn update_floor(&mut self, by: Deciding<'_>) {
-        let Deciding { slice_number, floor_permille, .. } = by;
-        let mut active = std::mem::take(&mut self.active);
-        active.steered.clear();
-        active.excluded = 0;
-        for claim in self.claims.iter().filter(|claim| claim.active_slice == slice_number) {
-            if claim.excluded {
-                active.excluded += 1;
-            } else if !claim.stance.is_idle() {
-                let usage = self.usage(claim.key);
-                let without_floor = Pair { floor: None, ..self.pair(by, &usage, claim) };
-                active.steered.push(compose::share(by.policies, &without_floor).get());
-            }
-        }
-        let ppm = active.guarantee_ppm(floor_permille);
-        self.floor.update(active.level_needed(ppm), ppm);
-        self.active = active;
     }
 
     /// The share that a tenant has, before everyone is raised and in force; neutral when it has no claim or is not steered.

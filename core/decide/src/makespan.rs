@@ -40,6 +40,13 @@ const LED_SLICES: u32 = 2;
 /// What stands decided for jobs on the disks on which they go one before the other.
 type QueuePositions = BTreeMap<(DeviceId, TenantId), QueuePosition>;
 
+/// Who pays on a disk, and for whom.
+#[derive(Clone, Debug, Default)]
+struct Sides {
+    payers: String,
+    ahead: String,
+}
+
 /// The policy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule {
@@ -54,6 +61,9 @@ pub(crate) struct Rule {
     #[serde(alias = "slack")]
     lifting: BTreeMap<DeviceId, Lifting>,
     places: QueuePositions,
+    /// By disk, who pays and who is ahead, as people read it; said for each job that waits, so worked out once.
+    #[serde(skip)]
+    told: BTreeMap<DeviceId, Sides>,
     #[serde(default)]
     named: Named,
     /// What jobs did so far.

@@ -18,7 +18,7 @@
 //! | `expect [N=MEGABYTES@SKILL …]` | the same of each next slice |
 //! | `phases [N=PATTERN@SKILL …]` | the same of the next 15 slices, such as `111100000001111`: busy or dormant |
 //! | `contracts N PERMILLE MISSED [GUEST …]` | the server in tenant N's group has contracts that reserve so much of the disk, and missed so many so far |
-//! | `takes WEIGHTED [N …]` | background work of tenants N takes time from others; whether shares are weights |
+//! | `takes WEIGHTED [N[/MINOR\|/all] …]` | background work of tenants N takes time from others, on disk 8:MINOR or, as in recordings of earlier versions, on all; whether shares are weights |
 //! | `show` | what stands decided for everyone |
 //! | `restart` | a new decider that knows what the store was told |
 
@@ -32,7 +32,7 @@ use minerva_model::{
     MicroCredits, Mode, Nanos, Operation, Outlook, PHASES, Phases, Recalled, RequestId, ServedContracts, Signals,
     Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// So that bytes tell disk time.
@@ -99,8 +99,8 @@ impl Script {
             "contracts" => self.contracts(&words[1..]),
             "takes" => {
                 let is_weighted: bool = words[1].parse().unwrap();
-                let takers = words[2..].iter().map(|word| TenantId(word.parse().unwrap())).collect();
-                self.decider.background_takes(takers, |_| is_weighted);
+                let takers = words[2..].iter().map(|word| taker(word)).collect();
+                self.decider.background_takes(&takers, |_| is_weighted);
             }
             "show" => self.decider.decisions().for_each(|decision| writeln!(out, "{decision}").unwrap()),
             "restart" => self.restart(&mut out),
@@ -310,6 +310,12 @@ impl Script {
     }
 }
 
+fn taker(word: &str) -> (TenantId, Option<BTreeSet<DeviceId>>) {
+    let (tenant, minor) = word.split_once('/').unwrap_or((word, "0"));
+    let own = (minor != "all").then(|| BTreeSet::from([DeviceId { major: 8, minor: minor.parse().unwrap() }]));
+    (TenantId(tenant.parse().unwrap()), own)
+}
+
 /// Runs every case of a script and gives it back with the answers that were given.
 fn answer(text: &str) -> String {
     let mut script = Script::default();
@@ -333,67 +339,31 @@ fn check(expected: ExpectFile, text: &str) {
     expected.assert_eq(&answers);
 }
 
-#[test]
-fn noisy_neighbour() {
-    check(expect_file!["../testdata/noisy-neighbour.txt"], include_str!("../testdata/noisy-neighbour.txt"));
+macro_rules! scripts {
+    ($(fn $name:ident($file:literal);)*) => {$(
+        #[test]
+        fn $name() {
+            check(
+                expect_file![concat!("../testdata/", $file, ".txt")],
+                include_str!(concat!("../testdata/", $file, ".txt")),
+            );
+        }
+    )*};
 }
 
-#[test]
-fn rules_and_floor() {
-    check(expect_file!["../testdata/rules-and-floor.txt"], include_str!("../testdata/rules-and-floor.txt"));
-}
-
-#[test]
-fn long_term() {
-    check(expect_file!["../testdata/long-term.txt"], include_str!("../testdata/long-term.txt"));
-}
-
-#[test]
-fn disk_time() {
-    check(expect_file!["../testdata/disk-time.txt"], include_str!("../testdata/disk-time.txt"));
-}
-
-#[test]
-fn abuse() {
-    check(expect_file!["../testdata/abuse.txt"], include_str!("../testdata/abuse.txt"));
-}
-
-#[test]
-fn taking_part() {
-    check(expect_file!["../testdata/taking-part.txt"], include_str!("../testdata/taking-part.txt"));
-}
-
-#[test]
-fn makespan() {
-    check(expect_file!["../testdata/makespan.txt"], include_str!("../testdata/makespan.txt"));
-}
-
-#[test]
-fn terms() {
-    check(expect_file!["../testdata/terms.txt"], include_str!("../testdata/terms.txt"));
-}
-
-#[test]
-fn foresight() {
-    check(expect_file!["../testdata/foresight.txt"], include_str!("../testdata/foresight.txt"));
-}
-
-#[test]
-fn waiting() {
-    check(expect_file!["../testdata/waiting.txt"], include_str!("../testdata/waiting.txt"));
-}
-
-#[test]
-fn interleave() {
-    check(expect_file!["../testdata/interleave.txt"], include_str!("../testdata/interleave.txt"));
-}
-
-#[test]
-fn background() {
-    check(expect_file!["../testdata/background.txt"], include_str!("../testdata/background.txt"));
-}
-
-#[test]
-fn contracts() {
-    check(expect_file!["../testdata/contracts.txt"], include_str!("../testdata/contracts.txt"));
+scripts! {
+    fn noisy_neighbour("noisy-neighbour");
+    fn rules_and_floor("rules-and-floor");
+    fn long_term("long-term");
+    fn disk_time("disk-time");
+    fn abuse("abuse");
+    fn taking_part("taking-part");
+    fn makespan("makespan");
+    fn terms("terms");
+    fn foresight("foresight");
+    fn waiting("waiting");
+    fn interleave("interleave");
+    fn background("background");
+    fn background_stands_apart("background-apart");
+    fn contracts("contracts");
 }

@@ -4,7 +4,7 @@
 use minerva_background::{Foreground, Foreseen, Plan, QueueOverTime, SpaceDate, Span, WorkView, Worklist, Written};
 use minerva_decide::Decider;
 use minerva_model::{
-    BackgroundHold, BackgroundId, BackgroundQueue, BackgroundReport, BackgroundSettings, Decision, DeviceId,
+    BackgroundHold, BackgroundId, BackgroundQueue, BackgroundReport, BackgroundSettings, Decision, Device, DeviceId,
     DiskCalibration, Effect, Expectation, IoSignals, Level, LevelClaims, LoadBin, LoadOf, LoadPart, Nanos, Outlook,
     SharedLoad, Signals, Tenant, TenantId,
 };
@@ -20,6 +20,12 @@ pub(crate) struct Background {
     levels: BTreeMap<TenantId, Level>,
     /// Every tenant that there is, so that a queue that comes later finds its own.
     cgroups: BTreeMap<TenantId, String>,
+    /// See [`BackgroundSettings::takers_stand_apart`].
+    #[serde(default)]
+    takers_stand_apart: bool,
+    /// What disks lie on, where they lie on others.
+    #[serde(default)]
+    stacked_on: BTreeMap<DeviceId, Vec<DeviceId>>,
 }
 
 /// Background work as it is at an instant: what plans for people are made from, wherever there is time for them.
@@ -46,6 +52,7 @@ impl BackgroundPlanning {
 
 impl Background {
     pub(crate) fn configure(&mut self, settings: BackgroundSettings) {
+        self.takers_stand_apart = settings.takers_stand_apart;
         self.worklist.configure(settings);
     }
 
@@ -69,7 +76,15 @@ impl Background {
         });
     }
 
+    pub(crate) fn device_seen(&mut self, device: &Device) {
+        match device.facts.stacked_on.is_empty() {
+            true => self.stacked_on.remove(&device.id),
+            false => self.stacked_on.insert(device.id, device.facts.stacked_on.clone()),
+        };
+    }
+
     pub(crate) fn device_gone(&mut self, device: DeviceId) {
+        self.stacked_on.remove(&device);
         self.worklist.device_gone(device);
     }
 
@@ -154,10 +169,19 @@ impl Background {
         decisions
     }
 
-    /// Tenants whose work has a part of the time against others, and is stopped for the rest of it.
-    pub(crate) fn takers(&self) -> BTreeSet<TenantId> {
+    /// Tenants whose work has a part of the time against others, and is stopped for the rest of it; each with the disks of which it has that,
+    /// where it stands apart.
+    pub(crate) fn takers(&self) -> BTreeMap<TenantId, Option<BTreeSet<DeviceId>>> {
         let takers = self.tenants.iter().filter(|(_, id)| self.worklist.goes_before_others(**id));
-        takers.map(|(tenant, _)| *tenant).collect()
+        takers.map(|(tenant, _)| (*tenant, self.takers_stand_apart.then(|| self.disks_of(*tenant)))).collect()
+    }
+
+    /// The disk that a tenant's work was planned for, and those that it lies on. Of the other disks of a btrfs nothing is known here.
+    fn disks_of(&self, tenant: TenantId) -> BTreeSet<DeviceId> {
+        let queue = self.cgroups.get(&tenant).and_then(|cgroup| self.worklist.queue_in(cgroup));
+        let device = queue.map(|queue| queue.device);
+        let below = device.and_then(|device| self.stacked_on.get(&device)).into_iter().flatten().copied();
+        device.into_iter().chain(below).collect()
     }
 
     /// What a tenant does on a disk is background work.

@@ -171,6 +171,7 @@ impl Engine {
         self.devices.insert(device.id);
         self.observer.device_seen(device.id, device.facts.rotational);
         self.decider.device_seen(device.id);
+        self.background.device_seen(device);
         self.actuator.device_seen(device);
     }
 
@@ -244,8 +245,10 @@ impl Engine {
         self.effects.extend(told);
         self.asked_for(Vec::new(), levels);
         let is_weighted = |device| self.actuator.back_end(device).is_some_and(|(back_end, _)| back_end.is_weight());
-        self.decider.background_takes(self.background.takers(), is_weighted);
-        self.actuator.stopped_elsewhere(&self.background.stopped_elsewhere());
+        let (takers, stopped) = (self.background.takers(), self.background.stopped_elsewhere());
+        self.decider.background_takes(&takers, is_weighted);
+        self.actuator.stopped_elsewhere(&stopped);
+        self.actuator.background_takes(&takers, &stopped);
         let input = DecideInput { signals: &signals, outlook };
         // Also in `observe`: what is learnt there is what the first decision in another mode is made from.
         let Decided { effects, mut decisions, histories } = self.decider.slice(self.now, input);

@@ -25,6 +25,7 @@
 
 mod back_end;
 mod background;
+mod background_settings;
 mod claim;
 mod credit;
 mod decision;
@@ -56,9 +57,10 @@ mod time;
 
 pub use back_end::BackEnd;
 pub use background::{
-    BackgroundCost, BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
-    BackgroundSettings, BackgroundState, DiskCalibration, ProcessorUse,
+    BackgroundBeside, BackgroundCost, BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue,
+    BackgroundReport, BackgroundState, DiskCalibration, ProcessorUse,
 };
+pub use background_settings::BackgroundSettings;
 pub use claim::{Level, LevelClaims, ScheduledClaim, SetClaim};
 pub use credit::{
     Adjustment, Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,

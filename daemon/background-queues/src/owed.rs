@@ -71,8 +71,8 @@ pub(crate) struct Owed {
     pub(crate) added: Nanos,
     /// Its program said something since the last slice.
     is_news: bool,
-    /// It ran, and was not reported to have done anything.
-    untold: Nanos,
+    /// It ran, of that while others used the disk too, and was not reported to have done anything.
+    untold: (Nanos, Nanos),
     pub(crate) cost: BackgroundCost,
 }
 
@@ -97,7 +97,7 @@ impl Queues {
         self.last_owed = Some(id);
         let group = self.settings.cgroup_root.join(owner.cgroup.trim_start_matches('/'));
         let told = Told { id, device: owner.device, group, say };
-        let (state, ran, untold) = (owing.state(), Nanos::ZERO, Nanos::ZERO);
+        let (state, ran, untold) = (owing.state(), Nanos::ZERO, <_>::default());
         let owed = Owed { owner, owing, state, ran, added: boottime(), is_news: true, untold, cost: COST_ASSUMED };
         events.push(Event::BackgroundSet(Box::new(owed.queue(id))));
         self.owed.insert(id, owed);
@@ -170,19 +170,22 @@ impl Owed {
     /// spoken for, so that it is found out to hang.
     pub(crate) fn reported(&mut self, report: &BackgroundReport) -> Option<BackgroundReport> {
         self.ran += report.ran;
-        self.untold += report.ran;
+        self.untold.0 += report.ran;
+        self.untold.1 += report.ran_beside;
         if self.owing.state() == BackgroundState::Waiting {
             self.state = report.state;
         }
         if !std::mem::take(&mut self.is_news) && self.state == BackgroundState::Running {
             return None;
         }
+        let (ran, ran_beside) = std::mem::take(&mut self.untold);
         Some(BackgroundReport {
             state: self.state,
             done_items: self.owing.done.as_secs_f64(),
             total_items: Some(self.owing.service.as_secs_f64()),
             tied_bytes: self.owing.tied_bytes as f64,
-            ran: std::mem::take(&mut self.untold),
+            ran,
+            ran_beside,
             ..*report
         })
     }
@@ -204,7 +207,7 @@ mod tests {
             registration: 1,
         };
         let owing = Owing { service: Nanos::from_secs(10), done: Nanos::from_secs(2), tied_bytes: 4096 };
-        let (state, ran, untold) = (owing.state(), Nanos::ZERO, Nanos::ZERO);
+        let (state, ran, untold) = (owing.state(), Nanos::ZERO, <_>::default());
         Owed { owner, owing, state, ran, added: Nanos::from_secs(5), is_news: true, untold, cost: COST_ASSUMED }
     }
 
@@ -222,6 +225,8 @@ mod tests {
             processors: None,
             gets_on: None,
             is_beside_others: false,
+            ran_beside: Nanos::from_millis(500),
+            beside: None,
         }
     }
 
@@ -239,7 +244,8 @@ mod tests {
         assert_eq!(owed.reported(&carried(BackgroundState::Running)), None);
         assert_eq!(owed.reported(&carried(BackgroundState::Running)), None);
         let waits = owed.reported(&carried(BackgroundState::Waiting)).expect("while it waits it need not say anything");
-        assert_eq!(waits.ran, Nanos::from_secs(3), "nothing of what it ran is lost");
+        let ran = (waits.ran, waits.ran_beside);
+        assert_eq!(ran, (Nanos::from_secs(3), Nanos::from_millis(1_500)), "nothing of what it ran is lost");
         owed.owing.done = Nanos::from_secs(10);
         owed.state = BackgroundState::Done;
         let done = owed.reported(&carried(BackgroundState::Running)).expect("it is over");

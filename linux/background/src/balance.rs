@@ -3,11 +3,12 @@
 //!
 //! It is done chunk by chunk, the highest address first, as what is moved goes to higher ones. A chunk is moved inside one call; who stops
 //! that freezes the worker and cancels the call, and the chunk is begun again: the kernel writes what it copies of data into a file of its
-//! own, which it deletes then. So work that shares a disk leaves it its turn for longer (`crate::turns`).
+//! own, which it deletes then. So work that shares a disk leaves it its turn for longer (`crate::turns`), and it takes no time from others, in
+//! whose stretches no chunk would ever be done.
 //!
 //! It ties no space: what chunks have unused counts as free.
 
-use crate::btrfs::{self, Key, items, open_btrfs, word_at};
+use crate::btrfs::{self, open_btrfs};
 use crate::error::WorkError;
 use crate::spec::Spec;
 use crate::worker::Worker;
@@ -32,11 +33,6 @@ const FILTERS: usize = 8;
 const FILTER_RANGE: u64 = 1 << 4;
 /// Chunks that were moved.
 const COMPLETED: usize = 55;
-
-/// Trees and kinds of items.
-const EXTENT_TREE: u64 = 2;
-const BLOCK_GROUP_TREE: u64 = 11;
-const BLOCK_GROUP_ITEM: u8 = 192;
 
 /// A piece of the space that a btrfs has divided its disks into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,19 +124,8 @@ fn move_chunk(worker: &Worker, directory: &OwnedFd, chunk: &Chunk) -> Result<boo
 }
 
 fn chunks(directory: &OwnedFd) -> Result<Vec<Chunk>, Errno> {
-    // Newer ones have a tree of their own for what is used of chunks.
-    let group = |tree, address: u64| {
-        let key = |offset| Key { object: address, kind: BLOCK_GROUP_ITEM, offset };
-        items(directory, tree, key(0), key(u64::MAX))
-    };
-    let used = |address| match group(BLOCK_GROUP_TREE, address) {
-        Err(Errno::NOENT) => group(EXTENT_TREE, address),
-        found => found,
-    };
     let chunk = |Range { start, end }| {
-        let groups = used(start)?;
-        let used = groups.first().map_or(0, |(_, data)| word_at(data, 0));
-        Ok(Chunk { address: start, length: end - start, used })
+        Ok(Chunk { address: start, length: end - start, used: btrfs::used_of_chunk(directory, start)? })
     };
     btrfs::chunks(directory)?.into_iter().map(chunk).collect()
 }

@@ -23,6 +23,17 @@ const CHUNK_TREE: u64 = 3;
 const CHUNKS: u64 = 256;
 const CHUNK_ITEM: u8 = 228;
 
+/// Where in that (`struct btrfs_chunk`) are what kind of chunk it is, how many parts it has, and those, each beginning with its device's number.
+const CHUNK_FLAGS: usize = 24;
+const CHUNK_PARTS: usize = 44;
+const CHUNK_PART: usize = 48;
+const CHUNK_PART_BYTES: usize = 32;
+
+/// Trees with what is used of chunks (`struct btrfs_block_group_item`, which begins with that): newer ones have one of its own for it.
+const EXTENT_TREE: u64 = 2;
+const BLOCK_GROUP_TREE: u64 = 11;
+const BLOCK_GROUP_ITEM: u8 = 192;
+
 /// The tree of devices, what a chunk's part on one is in it, and where in that (`struct btrfs_dev_extent`) its length is.
 const DEVICE_TREE: u64 = 4;
 const DEVICE_EXTENT: u8 = 204;
@@ -123,6 +134,49 @@ const fn used_by_copies(flags: u64, used: u64) -> u64 {
     used.saturating_mul(copies)
 }
 
+/// As [`used_on_disks`], of some of the devices. Each chunk is looked at: with tens of thousands of them that takes seconds.
+pub(crate) fn used_on(directory: &OwnedFd, is_meant: impl Fn(u64) -> bool) -> Result<u64, Errno> {
+    let mut all = 0;
+    for (key, chunk) in chunk_items(directory)? {
+        let devices = devices_of(&chunk);
+        let meant = devices.iter().filter(|device| is_meant(**device)).count();
+        if meant > 0 {
+            let used = used_by_copies(word_at(&chunk, CHUNK_FLAGS), used_of_chunk(directory, key.offset)?);
+            all += part(used, meant, devices.len());
+        }
+    }
+    Ok(all)
+}
+
+/// The device of each part of a chunk.
+fn devices_of(chunk: &[u8]) -> Vec<u64> {
+    let count = chunk.get(CHUNK_PARTS..CHUNK_PARTS + 2).and_then(|bytes| bytes.try_into().ok());
+    let count = usize::from(count.map_or(0, u16::from_ne_bytes));
+    chunk[CHUNK_PART.min(chunk.len())..]
+        .chunks_exact(CHUNK_PART_BYTES)
+        .take(count)
+        .map(|part| word_at(part, 0))
+        .collect()
+}
+
+/// So many of some equal parts.
+const fn part(of: u64, parts: usize, all: usize) -> u64 {
+    (of as u128 * parts as u128 / all as u128) as u64
+}
+
+/// Bytes that are used of the chunk at an address.
+pub(crate) fn used_of_chunk(directory: &OwnedFd, address: u64) -> Result<u64, Errno> {
+    let group = |tree| {
+        let key = |offset| Key { object: address, kind: BLOCK_GROUP_ITEM, offset };
+        items(directory, tree, key(0), key(u64::MAX))
+    };
+    let groups = match group(BLOCK_GROUP_TREE) {
+        Err(Errno::NOENT) => group(EXTENT_TREE),
+        found => found,
+    }?;
+    Ok(groups.first().map_or(0, |(_, data)| word_at(data, 0)))
+}
+
 /// The subvolume that a directory lies in.
 pub(crate) fn subvolume(directory: &OwnedFd) -> Result<Subvolume, Errno> {
     // SAFETY: `BTRFS_IOC_GET_SUBVOL_INFO` writes one `struct btrfs_ioctl_get_subvol_info_args`, which is 504 bytes.
@@ -145,10 +199,13 @@ pub(crate) fn has_subvolume(directory: &OwnedFd, number: u64) -> Result<bool, Er
 /// Addresses of chunks, the pieces of the space that a btrfs has divided its disks into, in order. They may be anywhere: what a balance
 /// moves gets addresses above all that there were.
 pub(crate) fn chunks(directory: &OwnedFd) -> Result<Vec<Range<u64>>, Errno> {
-    let key = |offset| Key { object: CHUNKS, kind: CHUNK_ITEM, offset };
-    let found = items(directory, CHUNK_TREE, key(0), key(u64::MAX))?;
     let chunk = |(key, data): (Key, Vec<u8>)| key.offset..key.offset.saturating_add(word_at(&data, 0));
-    Ok(found.into_iter().map(chunk).collect())
+    Ok(chunk_items(directory)?.into_iter().map(chunk).collect())
+}
+
+fn chunk_items(directory: &OwnedFd) -> Result<Vec<(Key, Vec<u8>)>, Errno> {
+    let key = |offset| Key { object: CHUNKS, kind: CHUNK_ITEM, offset };
+    items(directory, CHUNK_TREE, key(0), key(u64::MAX))
 }
 
 /// Where on a device chunks have their parts, in order.
@@ -230,7 +287,7 @@ impl Key {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, parsed};
+    use super::{CHUNK_FLAGS, CHUNK_PARTS, Key, TWICE, devices_of, parsed, part, used_by_copies, word_at};
 
     #[test]
     fn what_a_search_found_is_read_and_a_damaged_answer_ends_it() {
@@ -258,5 +315,19 @@ mod tests {
         assert_eq!(key(1, 2, u64::MAX).next(), Some(key(1, 3, 0)));
         assert_eq!(key(1, u8::MAX, u64::MAX).next(), Some(key(2, 0, 0)));
         assert_eq!(key(u64::MAX, u8::MAX, u64::MAX).next(), None);
+    }
+
+    #[test]
+    fn of_a_chunk_each_device_has_its_parts_and_a_damaged_one_has_none() {
+        let mut chunk = vec![0; 48 + 2 * 32];
+        chunk[CHUNK_FLAGS..CHUNK_FLAGS + 8].copy_from_slice(&(1 | 1_u64 << 4).to_ne_bytes());
+        chunk[CHUNK_PARTS..CHUNK_PARTS + 2].copy_from_slice(&2_u16.to_ne_bytes());
+        chunk[48..56].copy_from_slice(&1_u64.to_ne_bytes());
+        chunk[80..88].copy_from_slice(&300_u64.to_ne_bytes());
+        assert_eq!(devices_of(&chunk), [1, 300]);
+        assert_eq!((devices_of(&chunk[..60]), devices_of(&chunk[..20])), (vec![], vec![]));
+        let flags = word_at(&chunk, CHUNK_FLAGS);
+        assert!(flags & TWICE != 0);
+        assert_eq!(part(used_by_copies(flags, 1 << 62), 1, 2), 1 << 62, "of a mirror one copy");
     }
 }

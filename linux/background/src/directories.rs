@@ -13,6 +13,7 @@
 //! | `begun` | state | a command was begun |
 //! | `result` | state | how it ended |
 //! | `output` | state | what a command printed |
+//! | `left-out` | state | devices that a scrub left out |
 
 use crate::error::WorkError;
 use crate::spec::Found;

@@ -3,6 +3,7 @@
 use crate::automount::Automounts;
 use crate::directories;
 use crate::disk_gaps::{DiskGaps, Front, Ours};
+use crate::duty::Chance;
 use crate::error::WorkError;
 use crate::processor_use::HostProcessors;
 use crate::processors::Hierarchy;
@@ -13,7 +14,9 @@ use crate::stop_all::Stopping;
 use crate::told::{Told, ToldRun};
 use crate::turns::{Turns, Wanting};
 use crate::worker::Assignment;
-use minerva_model::{BackgroundId, BackgroundOrder, BackgroundReport, BackgroundState, DeviceId, Nanos};
+use minerva_model::{
+    BackgroundId, BackgroundOrder, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -144,20 +147,21 @@ impl Executor {
         self.give_turns(now, &devices);
         for device in devices {
             let front = self.front(device);
-            let is_gap = front.is_some_and(|front| self.turns.has(device) && self.is_gap(now, device, front));
+            let chance = front.map_or(Chance::Wait, |front| self.chance(now, device, front));
+            let of = |is_front: bool| if is_front { chance } else { Chance::Wait };
             for told in self.told.values_mut().filter(|run| run.told.device == device) {
-                told.turn(now, is_gap && Some(told.told.id) == front);
+                told.turn(now, of(Some(told.told.id) == front));
             }
             // Who is stopped comes first: what limits its scrub is put back before another of the same file system looks what is to be.
             for is_front in [false, true] {
                 let is_next = |run: &&mut Run| run.device == device && (Some(run.spec.id) == front) == is_front;
                 for run in self.runs.values_mut().filter(is_next) {
                     let (worker, hierarchy) = (&self.settings.worker, self.hierarchy.as_ref().ok());
-                    run.turn(now, is_gap && is_front, (worker, hierarchy), &self.settings.sys);
+                    run.turn(now, of(is_front), (worker, hierarchy), &self.settings.sys);
                 }
             }
             if front.is_some() {
-                let look = if is_gap { LOOK_RUNNING } else { LOOK_WAITING };
+                let look = if chance.is_gap() { LOOK_RUNNING } else { LOOK_WAITING };
                 next = Some(next.map_or(look, |next| next.min(look)));
             }
         }
@@ -171,11 +175,14 @@ impl Executor {
         // Read once for all, and only for paths.
         let automounts =
             if self.runs.is_empty() { Automounts::default() } else { Automounts::read(&self.settings.proc) };
-        let hierarchy = self.hierarchy.as_ref();
+        let (hierarchy, sys) = (self.hierarchy.as_ref(), &self.settings.sys);
         let status = |run: &mut Run| {
             let (position, found) = run.position();
             QueueStatus {
-                report: BackgroundReport { processors: run.processors(hierarchy, seen), ..run.report(&automounts) },
+                report: BackgroundReport {
+                    processors: run.processors(hierarchy, seen),
+                    ..run.report(&automounts, sys)
+                },
                 message: run.said(),
                 position,
                 found,
@@ -223,7 +230,7 @@ impl Executor {
         run.or_else(|| self.told.get(&id).map(|run| (run.told.group.clone(), false)))
     }
 
-    /// Of disks that share one below them only one looks for gaps at a time.
+    /// Of disks that share one below them one has the turn at a time: only its work runs, in gaps and beside others.
     fn give_turns(&mut self, now: Nanos, devices: &BTreeSet<DeviceId>) {
         let mut wanting = BTreeMap::new();
         for device in devices {
@@ -231,13 +238,30 @@ impl Executor {
                 let run = self.runs.get(&front);
                 let goes_first = run.is_some_and(|run| !run.hangs());
                 let begins_again_at = run.and_then(Run::begins_again_at);
+                let (takes, is_at_work) = self.takes(front);
                 let bottom = self.refreshed(now, *device, front).bottom().clone();
-                wanting.insert(*device, Wanting { bottom, goes_first, begins_again_at });
+                wanting.insert(*device, Wanting { bottom, goes_first, takes, is_at_work, begins_again_at });
             }
         }
         self.turns.give(now, &wanting);
         for (_, disk) in self.disks.iter_mut().filter(|(device, _)| !self.turns.has(**device)) {
             disk.loses_turn();
+        }
+    }
+
+    /// Whether a queue has a share against others, and whether it runs.
+    fn takes(&self, id: BackgroundId) -> (bool, bool) {
+        let run = self.runs.get(&id).map(|run| (run.duty.pace, run.is_running()));
+        let told = || self.told.get(&id).map(|run| (run.duty.pace, run.is_working()));
+        let (pace, is_at_work) = run.or_else(told).unwrap_or_default();
+        (matches!(pace, BackgroundPace::Share(_)), is_at_work)
+    }
+
+    fn chance(&mut self, now: Nanos, device: DeviceId, front: BackgroundId) -> Chance {
+        match self.turns.has(device) {
+            true if self.is_gap(now, device, front) => Chance::Gap,
+            true => Chance::Beside,
+            false => Chance::Wait,
         }
     }
 

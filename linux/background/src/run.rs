@@ -11,7 +11,7 @@ mod tests;
 
 use crate::activity::Activity;
 use crate::directories::QueueDirectories;
-use crate::duty::{Duty, LOOK_MAX};
+use crate::duty::{Chance, Duty, LOOK_MAX};
 use crate::error::WorkError;
 use crate::freezer::Freezer;
 use crate::processors::Hierarchy;
@@ -52,6 +52,8 @@ pub(crate) struct Run {
     /// What it is for is not at its path: it is not begun until that was found again.
     pub(crate) is_absent: bool,
     ran: Nanos,
+    /// Of that, while others used the disk too.
+    ran_beside: Nanos,
     ran_in_all: Nanos,
     counted_at: Nanos,
     /// What was known of it before this worker said anything.
@@ -116,6 +118,7 @@ impl Run {
             message: String::new(),
             is_absent: false,
             ran: Nanos::ZERO,
+            ran_beside: Nanos::ZERO,
             ran_in_all: Nanos::ZERO,
             counted_at: Nanos::ZERO,
             before: Before::default(),
@@ -137,6 +140,10 @@ impl Run {
 
     pub(crate) fn group(&self) -> &Path {
         &self.place.groups.io
+    }
+
+    pub(crate) const fn is_running(&self) -> bool {
+        self.is_running
     }
 
     /// It is to run some time.
@@ -195,19 +202,19 @@ impl Run {
         }
     }
 
-    /// Lets it run or stops it, as its pace says, now that others pause (`is_gap`) or not.
+    /// Lets it run or stops it, as its pace says and as its disk has a chance for it now.
     pub(crate) fn turn(
         &mut self,
         now: Nanos,
-        is_gap: bool,
+        chance: Chance,
         (worker, hierarchy): (&WorkerProgram, Option<&Hierarchy>),
         sys: &Path,
     ) {
         let passed = now.since(self.counted_at).min(LOOK_MAX);
         self.counted_at = now;
-        self.count(passed, is_gap);
-        let limit = self.limit_beside(is_gap, sys);
-        let may = self.may_run(passed, is_gap, limit) && !self.is_cancelling();
+        self.count(passed, chance.is_gap());
+        let limit = self.limit_beside(chance, sys);
+        let may = self.may_run(passed, chance, limit) && !self.is_cancelling();
         // What the kernel has begun by itself goes on meanwhile, so that it is slowed at once, not after the first gap.
         let is_begun = self.spec.kind == Kind::MdResync;
         if (may || is_begun) && !self.is_alive && self.wants() && self.may_begin(now) {
@@ -232,13 +239,17 @@ impl Run {
         self.attempts.may_begin(now) && self.deaths.may_begin(now)
     }
 
-    /// With a limit it may all the time, and needs nothing of what it still has of its share.
-    fn may_run(&mut self, passed: Nanos, is_gap: bool, limit: Option<Limit>) -> bool {
+    /// With a limit it may all the time, and needs nothing of what it still has of its share. What would begin again after each stretch has
+    /// none: it would take time from others and get on by nothing.
+    fn may_run(&mut self, passed: Nanos, chance: Chance, limit: Option<Limit>) -> bool {
         if !self.wants() || limit.is_some() {
             self.duty.rest();
             return limit.is_some();
         }
-        self.spec.hold() == BackgroundHold::Cap || self.duty.may_run(passed, is_gap, self.is_running)
+        if self.spec.kind.begins_again() {
+            return chance.is_gap();
+        }
+        self.spec.hold() == BackgroundHold::Cap || self.duty.may_run(passed, chance, self.is_running)
     }
 
     /// Stops it, whatever its pace.

@@ -90,6 +90,11 @@ impl Kind {
         !matches!(self, Self::Delete | Self::Command)
     }
 
+    /// What it has done since it last got on, as of a chunk of a btrfs, it begins again when it was stopped.
+    pub(crate) const fn begins_again(self) -> bool {
+        matches!(self, Self::BtrfsScrub | Self::BtrfsBalance)
+    }
+
     /// It works on a block device, not on what is mounted from it.
     pub const fn is_of_array(self) -> bool {
         matches!(self, Self::MdCheck | Self::MdResync)

@@ -1,7 +1,9 @@
 //! Work that a tenant's program does by itself: it is told when it may.
 
-use crate::duty::{Duty, LOOK_MAX};
-use minerva_model::{BackgroundId, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos};
+use crate::duty::{Chance, Duty, LOOK_MAX};
+use minerva_model::{
+    BackgroundBeside, BackgroundId, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos,
+};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -33,32 +35,40 @@ pub(crate) struct ToldRun {
     pub(crate) duty: Duty,
     is_working: bool,
     ran: Nanos,
+    ran_beside: Nanos,
     counted_at: Nanos,
 }
 
 impl ToldRun {
     pub(crate) fn new(told: Told, now: Nanos) -> Self {
-        Self { told, duty: Duty::default(), is_working: false, ran: Nanos::ZERO, counted_at: now }
+        Self {
+            told,
+            duty: Duty::default(),
+            is_working: false,
+            ran: Nanos::ZERO,
+            ran_beside: Nanos::ZERO,
+            counted_at: now,
+        }
     }
 
     pub(crate) fn wants(&self) -> bool {
         self.duty.pace != BackgroundPace::Hold
     }
 
-    #[cfg(test)]
     pub(crate) const fn is_working(&self) -> bool {
         self.is_working
     }
 
-    /// Lets it work or stops it, now that others pause (`is_gap`) or not.
-    pub(crate) fn turn(&mut self, now: Nanos, is_gap: bool) {
+    /// Lets it work or stops it, as its disk has a chance for it now.
+    pub(crate) fn turn(&mut self, now: Nanos, chance: Chance) {
         let passed = now.since(self.counted_at).min(LOOK_MAX);
         self.counted_at = now;
         if self.is_working {
             self.ran += passed;
+            self.ran_beside += if chance.is_gap() { Nanos::ZERO } else { passed };
         }
         let may = if self.wants() {
-            self.duty.may_run(passed, is_gap, self.is_working)
+            self.duty.may_run(passed, chance, self.is_working)
         } else {
             self.duty.rest();
             false
@@ -83,13 +93,15 @@ impl ToldRun {
             processors: None,
             gets_on: None,
             is_beside_others: false,
+            ran_beside: std::mem::take(&mut self.ran_beside),
+            beside: Some(BackgroundBeside::Stretches),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{LOOK_MAX, Told, ToldRun};
+    use super::{Chance, LOOK_MAX, Told, ToldRun};
     use minerva_model::{BackgroundId, BackgroundPace, DeviceId, Nanos};
     use std::sync::{Arc, Mutex};
 
@@ -104,15 +116,15 @@ mod tests {
         let device = DeviceId { major: 8, minor: 0 };
         let told = Told { id: BackgroundId(1), device, group: "/".into(), say: Box::new(say) };
         let mut run = ToldRun::new(told, Nanos::ZERO);
-        run.turn(Nanos::from_secs(1), true);
+        run.turn(Nanos::from_secs(1), Chance::Gap);
         assert_eq!(*heard.lock().unwrap(), [] as [bool; 0], "nothing was ordered yet");
         run.duty.pace = BackgroundPace::Gaps;
-        run.turn(Nanos::from_secs(2), true);
+        run.turn(Nanos::from_secs(2), Chance::Gap);
         *deaf.lock().unwrap() = false;
-        run.turn(Nanos::from_secs(3), true);
-        run.turn(Nanos::from_secs(4), true);
-        run.turn(Nanos::from_secs(5), false);
-        run.turn(Nanos::from_secs(6), false);
+        run.turn(Nanos::from_secs(3), Chance::Gap);
+        run.turn(Nanos::from_secs(4), Chance::Gap);
+        run.turn(Nanos::from_secs(5), Chance::Beside);
+        run.turn(Nanos::from_secs(6), Chance::Beside);
         assert_eq!(*heard.lock().unwrap(), [true, true, false]);
         assert_eq!(run.report().ran, Nanos::from_secs(2), "from when it heard of it");
     }
@@ -123,10 +135,10 @@ mod tests {
         let told = Told { id: BackgroundId(1), device, group: "/".into(), say: Box::new(|_| true) };
         let mut run = ToldRun::new(told, Nanos::ZERO);
         run.duty.pace = BackgroundPace::Gaps;
-        run.turn(Nanos::from_millis(250), true);
-        run.turn(Nanos::from_millis(500), true);
+        run.turn(Nanos::from_millis(250), Chance::Gap);
+        run.turn(Nanos::from_millis(500), Chance::Gap);
         assert_eq!(run.report().ran, Nanos::from_millis(250));
-        run.turn(Nanos::from_secs(8 * 3600), true);
+        run.turn(Nanos::from_secs(8 * 3600), Chance::Gap);
         assert_eq!(run.report().ran, LOOK_MAX);
     }
 }

@@ -1,6 +1,8 @@
-//! Who is held back on one disk by caps of its own, whatever its back end is: tenants at `idle`, and batch jobs that wait.
+//! Who is dealt no cap with others on one disk: who is held back by caps of its own, whatever the back end is (tenants at `idle`, and batch jobs
+//! that wait), and background work that takes time from others in stretches.
 
 use super::{Means, Steering};
+use crate::cap_knobs::wish_cap;
 use crate::ledger::Ledger;
 use crate::waiting_jobs::OfDisk;
 use minerva_model::{Decision, EngineConfig, JobWait, Nanos, Signals, TenantId};
@@ -8,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Steering {
     /// Holds back tenants at `idle` while others use the disk, and batch jobs that wait; before each [`Steering::plan`]. Answers with those
-    /// that are, who are dealt nothing else.
+    /// that are dealt nothing else.
     pub(crate) fn hold_back(
         &mut self,
         (now, config): (Nanos, &EngineConfig),
@@ -27,11 +29,20 @@ impl Steering {
         self.jobs.slice(now, self.of_disk(config), &waiting, signals, ledger);
         let has_idle = self.idle.slice(now, id, idle, &signals.io, may_cap, ledger);
         self.refuses_caps = !may_cap && (has_waiting || has_idle);
-        let capped = [self.idle.held_back.capped(), self.jobs.held_back.capped()].concat();
-        if let Means::Caps { dealer, .. } = &mut self.means {
-            capped.iter().for_each(|tenant| dealer.forget(*tenant));
+        let mut apart = [self.idle.held_back.capped(), self.jobs.held_back.capped()].concat();
+        if let Means::Caps { back_end, dealer } = &mut self.means {
+            for taker in self.takers.iter().filter(|taker| dealer.caps(**taker) && !apart.contains(taker)) {
+                wish_cap(ledger, *back_end, *taker, id, None);
+            }
+            apart.extend(&self.takers);
+            apart.iter().for_each(|tenant| dealer.forget(*tenant));
         }
-        capped
+        apart
+    }
+
+    /// These take time from others here, and are stopped for the rest of it.
+    pub(crate) fn is_taken_by(&mut self, takers: BTreeSet<TenantId>) {
+        self.takers = takers;
     }
 
     /// These are stopped by other means while others use the disk.

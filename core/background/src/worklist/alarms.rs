@@ -3,13 +3,27 @@
 use super::{SpaceDate, Whose, Worklist};
 use crate::nouns::{Alarm, Plan, Shortage};
 use crate::work::Work;
-use minerva_model::{BackgroundId, DeviceId, Effect, Finding, FindingKind, Nanos};
+use minerva_model::{BackgroundHold, BackgroundId, BackgroundQueue, DeviceId, Effect, Finding, FindingKind, Nanos};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// What plans do not have any more is over after so long: estimates swing, and the next plan may have it again.
+const OVER: Nanos = Nanos::from_secs(300);
+
+/// What of a disk was told not to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ToldAlarm {
+    /// The queue that misses its deadline; absent: space runs out.
+    id: Option<BackgroundId>,
+    /// Since when plans do not have it.
+    absent_since: Option<Nanos>,
+}
 
 impl Worklist {
     /// What was last told of a disk's alarms stands still: there is work, and its plan does not hold.
     pub fn is_oversubscribed(&self, device: DeviceId) -> bool {
-        let is_told = self.alarmed.get(&device).is_some_and(|told| !told.is_empty());
+        let was_told = self.alarmed.get(&device).is_some_and(|told| !told.is_empty());
+        let is_told = was_told || self.alarms.get(&device).is_some_and(|told| !told.is_empty());
         is_told && self.works.values().any(|work| work.queue.device == device)
     }
 
@@ -21,22 +35,69 @@ impl Worklist {
         plan: &Plan,
         date: Option<SpaceDate>,
     ) -> Option<Effect> {
-        let share = self.against_max(Whose::all(device));
-        let told = self.alarmed.entry(device).or_default();
         let what: Vec<String> = plan.alarms.iter().map(|alarm| words(alarm, &self.works)).collect();
-        if *told == what.join(", ") {
-            return None;
-        }
-        *told = what.join(", ");
-        let first = plan.alarms.first()?;
+        let what = what.join(", ");
+        let is_news = if self.settings.alarms_outlast_a_plan {
+            self.alarmed.remove(&device);
+            self.take_alarms(now, device, plan)
+        } else {
+            self.alarmed.insert(device, what.clone()).unwrap_or_default() != what
+        };
+        let first = plan.alarms.first().filter(|_| is_news)?;
         let hours = (first.at_seconds - now.as_secs_f64()).max(0.0) / 3600.0;
+        let share = Some(self.against_max(Whose::all(device))).filter(|share| *share > 0.0);
+        let against = share
+            .map_or_else(String::new, |share| format!(" and {share} of 1,000 parts of the disk's time against others"));
         let message = format!(
-            "oversubscribed: add a disk or move load; even with every gap and {share} of 1,000 parts of the disk's time against others {told}, \
-             the first within {hours:.1} h{}",
+            "oversubscribed: add a disk or move load; even with every gap{against} {what}, the first within {hours:.1} h{}",
             date.map_or_else(String::new, |date| format!("; {}", when(now, &date)))
         );
         let finding = Finding { kind: FindingKind::Oversubscribed, device: Some(device), tenant: None, message };
         Some(Effect::Found(finding))
+    }
+
+    /// Takes the alarms of a new plan; whether there is one that does not stand already.
+    fn take_alarms(&mut self, now: Nanos, device: DeviceId, plan: &Plan) -> bool {
+        let told = self.alarms.entry(device).or_default();
+        let has = |id: Option<BackgroundId>| plan.alarms.iter().any(|alarm| missing(alarm) == id);
+        for alarm in told.iter_mut() {
+            alarm.absent_since = if has(alarm.id) { None } else { alarm.absent_since.or(Some(now)) };
+        }
+        let stood = told.len();
+        for id in plan.alarms.iter().map(missing) {
+            if told.iter().all(|alarm| alarm.id != id) {
+                told.push(ToldAlarm { id, absent_since: None });
+            }
+        }
+        told.len() > stood
+    }
+
+    /// Ends alarms that plans have not had for a while, and those of work that is done or gone.
+    pub(super) fn end_alarms(&mut self, now: Nanos, device: DeviceId) {
+        let is_owed = |id: BackgroundId| self.works.get(&id).is_some_and(Work::is_owed);
+        if let Some(told) = self.alarms.get_mut(&device) {
+            told.retain(|alarm| {
+                let is_over = alarm.absent_since.is_some_and(|since| now.since(since) >= OVER);
+                !is_over && alarm.id.is_none_or(is_owed)
+            });
+        }
+    }
+
+    /// A queue may have other terms: what was told of it by those before says nothing of these. What tenants owe they may change all the time.
+    pub(super) fn forget_alarm_by_terms(&mut self, before: &BackgroundQueue, queue: &BackgroundQueue) {
+        let terms = |queue: &BackgroundQueue| (queue.due, queue.priority, queue.is_paused);
+        if queue.hold != BackgroundHold::Told && terms(before) != terms(queue) {
+            let told = self.alarms.entry(before.device).or_default();
+            told.retain(|alarm| alarm.id != Some(before.id));
+        }
+    }
+}
+
+/// The queue that misses its deadline by an alarm; nothing if space runs out.
+const fn missing(alarm: &Alarm) -> Option<BackgroundId> {
+    match alarm.shortage {
+        Shortage::Space { .. } => None,
+        Shortage::Deadline { id } => Some(BackgroundId(id.0)),
     }
 }
 

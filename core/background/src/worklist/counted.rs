@@ -51,7 +51,7 @@ impl Worklist {
     }
 
     /// The queues for which time may be taken from others: the one that goes first and, of those of its kind, the operator's or what tenants
-    /// owe, those that get on. Absent: all.
+    /// owe, those that get on. What could do nothing with that time counts only where all of them are so. Absent: all.
     pub(super) fn counted(&self, now: Nanos, device: DeviceId) -> Option<BTreeSet<BackgroundId>> {
         let rank = self.ranking(now, false);
         let ready = || self.ready(Whose::all(device));
@@ -61,7 +61,11 @@ impl Worklist {
             let gets_on = !work.is_silent(now) && !work.is_hung();
             work.queue.id == first.queue.id || (gets_on && is_told(work) == is_told(first))
         };
-        let counted: BTreeSet<BackgroundId> = ready().filter(counts).map(|work| work.queue.id).collect();
+        let mut counted: BTreeSet<BackgroundId> = ready().filter(counts).map(|work| work.queue.id).collect();
+        let can_take = |id: &BackgroundId| self.works.get(id).is_some_and(Work::can_take);
+        if counted.iter().any(can_take) {
+            counted.retain(can_take);
+        }
         (counted.len() < ready().count()).then_some(counted)
     }
 

@@ -49,7 +49,7 @@ impl Worklist {
     pub(super) fn is_plan_due(&self, now: Nanos, device: DeviceId) -> bool {
         self.plans.get(&device).is_none_or(|in_force| {
             let age = now.since(in_force.made);
-            let erred_after = self.erred_after(in_force.made, device);
+            let erred_after = self.erred_after(now, device, in_force);
             let used_blocks = || self.used_blocks(Whose::only(device, in_force.counted.as_ref()));
             let has_erred = || self.settings.replan_on_error && in_force.has_erred(now, used_blocks());
             let is_stale = || in_force.is_stale || in_force.counted != self.counted(now, device);
@@ -57,14 +57,15 @@ impl Worklist {
         })
     }
 
-    /// How long a plan that erred stands.
-    fn erred_after(&self, made: Nanos, device: DeviceId) -> Nanos {
+    /// How long a plan that erred stands. What is past needs none in time, and what a plan is not made for does not move it.
+    fn erred_after(&self, now: Nanos, device: DeviceId, in_force: &InForce) -> Nanos {
         let longest = Nanos((PlannerSettings::default().replan_seconds_min * 1e9) as u64);
         if !self.settings.replans_by_deadline {
             return longest;
         }
-        let nearest = self.ready(Whose::all(device)).map(Work::due).min();
-        nearest.map_or(longest, |due| Nanos(due.since(made).0 / DEADLINE_PART).clamp(ERRED_MIN, longest))
+        let counted = self.ready(Whose::only(device, in_force.counted.as_ref()));
+        let nearest = counted.map(Work::due).filter(|due| *due > now).min();
+        nearest.map_or(longest, |due| Nanos(due.since(in_force.made).0 / DEADLINE_PART).clamp(ERRED_MIN, longest))
     }
 
     /// Blocks in use, beside what is tied, on the file system that a disk's plan is made for.

@@ -14,11 +14,15 @@ impl Worklist {
     ) {
         let disk = self.disks.entry(device).or_default();
         let works = self.works.values_mut().filter(|work| work.queue.device == device);
-        let mut ran_all = 0.0;
+        let (mut ran_all, mut taken) = (0.0, 0.0);
         let (mut may_use_gaps, mut ran_in_gaps) = (false, false);
         for work in works {
             let ran = std::mem::take(&mut work.ran).as_secs_f64();
             ran_all += ran;
+            let beside = std::mem::take(&mut work.ran_beside).as_secs_f64();
+            if matches!(work.order.pace, BackgroundPace::Share(_)) || work.is_beside_others {
+                taken += beside * work.learnt.slow_down();
+            }
             match work.order.pace {
                 // Beside others it uses no gap: a chunk that would be lost is ended so.
                 BackgroundPace::Gaps if work.is_beside_others => {}
@@ -35,6 +39,7 @@ impl Worklist {
         if seconds <= 0.0 {
             return;
         }
+        let foreground = foreground.without_work(taken / seconds);
         disk.foreground(&foreground, seconds, forecast);
         if let Some(in_force) = self.plans.get_mut(&device) {
             in_force.left_by_foreground(now, disk.free_cores(foreground.busy), seconds);

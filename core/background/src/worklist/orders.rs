@@ -8,12 +8,15 @@ use minerva_model::{BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPac
 const SLOW_DOWN_LEAST: f64 = 0.05;
 /// Why work rests.
 const CALIBRATED: &str = "its disk is calibrated: what that serves to others is measured without any work";
+/// Why work has gaps alone that may be late by that.
+const LOSES: &str = "runs while nobody else uses the disk, and takes no time from others, however late it is: it would begin again what it \
+                     was stopped in, and get on by nothing";
 /// In which costs are compared.
 const COST_STEPS: f64 = 20.0;
 
-/// Whether it says or does nothing, whether it comes last whatever its deadline, its urgency, its priority, the space that it ties, what it
-/// costs others, and its number.
-type Rank = ((bool, bool), (u8, u64), (u8, bool), u64, u64, BackgroundId);
+/// Whether it says or does nothing, whether it comes last whatever its deadline, whether it gets on in gaps alone where time is taken from
+/// others, its urgency, its priority, the space that it ties, what it costs others, and its number.
+type Rank = ((bool, bool, bool), (u8, u64), (u8, bool), u64, u64, BackgroundId);
 
 impl Worklist {
     /// Orders that changed.
@@ -32,6 +35,7 @@ impl Worklist {
                     (BackgroundPace::Hold, format!("{first} goes first on this disk"))
                 }
                 _ if share > 0 => (BackgroundPace::Share(share), why_share(share, work.learnt.cost.slow_down)),
+                _ if !work.can_take() => (BackgroundPace::Gaps, LOSES.to_owned()),
                 _ => (BackgroundPace::Gaps, "runs while nobody else uses the disk".to_owned()),
             };
             let order = BackgroundOrder { id: work.queue.id, pace, reason, processors: work.processors.allowed() };
@@ -56,14 +60,14 @@ impl Worklist {
     /// Whether a queue's work goes before others in the time that it takes from them: it does where it rests for them in between, in stretches.
     /// At a limit it would only hold up each of their requests by all that it has under way.
     pub fn goes_before_others(&self, id: BackgroundId) -> bool {
-        let goes = |work: &Work| work.queue.hold == BackgroundHold::Stop && !work.is_limited;
+        let goes = |work: &Work| work.queue.hold == BackgroundHold::Stop && work.takes_in_stretches();
         self.settings.goes_before_others && self.takes_from_others(id) && self.works.get(&id).is_some_and(goes)
     }
 
     /// Who runs: whose deadline is near, the earliest first; else the greatest priority; else who frees most space in a second. While
     /// time is taken from others it is a second of theirs that counts: who frees most for what they lose, and of those that free nothing
-    /// who costs them least. What costs much is left to the gaps then. What tenants say that they owe comes after all of the operator's work
-    /// that gets on, whatever deadline or space they claim.
+    /// who costs them least. What costs much is left to the gaps then, and what gets on in gaps alone comes after what does not. What tenants
+    /// say that they owe comes after all of the operator's work that gets on, whatever deadline or space they claim.
     pub(super) fn front(&self, now: Nanos, device: DeviceId) -> Option<BackgroundId> {
         let rank = self.ranking(now, self.is_short(now, device));
         self.ready(Whose::all(device)).min_by_key(|work| rank(work)).map(|work| work.queue.id)
@@ -83,7 +87,8 @@ impl Worklist {
             let density = (work.tied_bytes / work.left_seconds() / lost(work)) as u64;
             let cost = (lost(work) * COST_STEPS) as u64;
             let priority = (u8::MAX - work.queue.priority, is_told);
-            let behind = (work.is_silent(now) || work.is_hung(), debts_come_last && is_told);
+            let needs_gaps = is_against_others && !work.can_take();
+            let behind = (work.is_silent(now) || work.is_hung(), debts_come_last && is_told, needs_gaps);
             (behind, urgent, priority, u64::MAX - density, cost, work.queue.id)
         }
     }
@@ -92,14 +97,15 @@ impl Worklist {
     pub(super) fn share(&self, now: Nanos, device: DeviceId, front: Option<BackgroundId>) -> u16 {
         let is_short = |in_force: &&InForce| self.is_short(now, device) && front.is_none_or(|id| in_force.counts(id));
         let Some(InForce { plan, served, .. }) = self.plans.get(&device).filter(is_short) else { return 0 };
-        if front.and_then(|id| self.works.get(&id)).is_some_and(Work::is_hung) {
+        let front = front.and_then(|id| self.works.get(&id));
+        if front.is_some_and(|work| work.is_hung() || !work.can_take()) {
             return 0;
         }
         let now_seconds = now.as_secs_f64();
         // Who is ahead of the plan need not take from others for it.
         let behind = plan.done_by(now_seconds + 1.0) - served;
         let planned = plan.slot(now_seconds).map_or(0.0, |slot| slot.background_cores);
-        let slow_down = front.and_then(|id| self.works.get(&id)).map_or(0.0, |work| work.learnt.slow_down());
+        let slow_down = front.map_or(0.0, |work| work.learnt.slow_down());
         let share = behind.clamp(0.0, planned.ceil()) as u16;
         share.next_multiple_of(SHARE_STEP).min(share_max(slow_down))
     }
@@ -111,6 +117,20 @@ impl Worklist {
             let plan = &in_force.plan;
             is_within(plan.short_seconds, STEAL_AHEAD) || is_within(plan.steal_from_seconds, REPLAN)
         })
+    }
+
+    /// Thousandths of a disk's time that its work may take against others, by what it costs them in the mean of all that is left. None where
+    /// nothing would get on in it.
+    pub(super) fn against_max(&self, whose: Whose<'_>) -> f64 {
+        let (mut lost, mut left) = (0.0, 0.0);
+        for work in self.ready(whose).filter(|work| work.can_take()) {
+            let seconds = work.left_seconds();
+            (lost, left) = (lost + seconds * work.learnt.slow_down(), left + seconds);
+        }
+        if left <= 0.0 && self.ready(whose).next().is_some() {
+            return 0.0;
+        }
+        share_max(if left > 0.0 { lost / left } else { 0.0 }).into()
     }
 }
 
@@ -125,7 +145,7 @@ fn why_share(share: u16, slow_down: Option<f64>) -> String {
 }
 
 /// The greatest share of work of which a second costs others so many of theirs.
-pub(super) fn share_max(slow_down: f64) -> u16 {
+fn share_max(slow_down: f64) -> u16 {
     let share = (f64::from(SHARE_MAX) / slow_down.max(1.0)) as u16;
     (share - share % SHARE_STEP).max(SHARE_STEP)
 }

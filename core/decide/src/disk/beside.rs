@@ -5,7 +5,8 @@ use crate::compose;
 use minerva_model::Share;
 
 impl Disk {
-    /// Sums them, where a policy has to know; before everyone is raised, as the server is raised with them.
+    /// Sums them, where a policy has to know; before everyone is raised, as the server is raised with them. Work that goes before others in
+    /// stretches may begin one within any slice, so it counts in those too in which it had none.
     pub(super) fn update_beside(&mut self, by: Deciding<'_>) {
         self.beside = 0;
         let Some(policy) = by.policies.iter().find(|policy| policy.weighs_others(by.device)) else { return };
@@ -14,7 +15,8 @@ impl Disk {
             true => Share::NEUTRAL,
             false => compose::share(by.policies, &self.pair(by, &self.usage(claim.key), claim)),
         };
-        let sum: u32 = others.filter(|claim| self.is_present(by, claim)).map(|claim| share(claim).get()).sum();
+        let counts = |claim: &&Claim| self.is_present(by, claim) || by.stands_apart(claim.tenant);
+        let sum: u32 = others.filter(counts).map(|claim| share(claim).get()).sum();
         self.beside = sum / self.room.times();
     }
 }

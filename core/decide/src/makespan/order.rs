@@ -18,6 +18,7 @@ impl Rule {
         let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
         let before: QueuePositions = self.places.range(of_disk).map(|(pair, position)| (*pair, *position)).collect();
         self.places.retain(|(on, _), _| *on != device);
+        self.told.remove(&device);
         if is_short && present.len() >= 2 {
             self.put_in_order(device, &present, &before, input);
         }
@@ -48,6 +49,9 @@ impl Rule {
             let jobs = jobs.len();
             let position = QueuePosition { place, jobs, remaining, alone, ahead, rests, part, tells_caps, told: 0 };
             self.places.insert((device, *tenant), position.after(before.get(&(device, *tenant))));
+        }
+        if self.settings.payers_are_named {
+            self.told.insert(device, self.sides(device));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What people are told of jobs.
 
 use super::position::{QueuePosition, Running};
-use super::{RESTING, Rule};
+use super::{RESTING, Rule, Sides};
 use crate::characterise::phases;
 use crate::jobs::{JobOnDisk, JobView, KnownJob};
 use crate::shortest_first::Basis;
 use minerva_model::{DeviceId, Nanos, Outlook, TenantId};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Tenants that a sentence names.
@@ -88,19 +89,23 @@ impl Rule {
         })
     }
 
-    /// The tenants that run certain jobs of a disk, the next first, as far as people read.
-    fn named_on(&self, device: DeviceId, is_meant: impl Fn(&QueuePosition) -> bool) -> String {
+    /// The tenants that pay on a disk and those that are ahead, the next first, as far as people read.
+    pub(super) fn sides(&self, device: DeviceId) -> Sides {
         let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
-        let mut meant: Vec<(usize, TenantId)> = self
-            .places
-            .range(of_disk)
-            .filter(|(_, other)| is_meant(other))
-            .map(|((_, of), other)| (other.place, *of))
-            .collect();
-        meant.sort_unstable();
+        let places = self.places.range(of_disk).map(|((_, tenant), position)| (position, *tenant));
+        let (ahead, payers): (Vec<_>, Vec<_>) = places.partition(|(position, _)| position.is_ahead());
+        let named = |jobs: Vec<(&QueuePosition, TenantId)>| {
+            let mut jobs: Vec<(usize, TenantId)> = jobs.iter().map(|(position, of)| (position.place, *of)).collect();
+            jobs.sort_unstable();
+            self.named(&jobs)
+        };
+        Sides { payers: named(payers), ahead: named(ahead) }
+    }
+
+    fn named(&self, jobs: &[(usize, TenantId)]) -> String {
         let name = |(_, tenant): &(usize, TenantId)| self.names.get(tenant).map_or("?", String::as_str);
-        let mut named: Vec<String> = meant.iter().take(NAMED_MAX).map(|of| name(of).to_owned()).collect();
-        if let Some(more) = meant.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        let mut named: Vec<String> = jobs.iter().take(NAMED_MAX).map(|of| name(of).to_owned()).collect();
+        if let Some(more) = jobs.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
             named.push(format!("{more} more"));
         }
         let last = named.pop().unwrap_or_default();
@@ -131,18 +136,18 @@ impl Rule {
             ),
         };
         let others = jobs - 1;
+        // After a snapshot the places stand before the next slice puts jobs in order.
+        let sides = || self.told.get(&device).map_or_else(|| Cow::Owned(self.sides(device)), Cow::Borrowed);
         let pays = match position {
             QueuePosition { place: 0, rests: true, .. } => "it rests, and holds up nobody".to_owned(),
-            QueuePosition { place: 0, .. } if self.settings.payers_are_named => {
-                match self.named_on(device, |other| !other.is_ahead()) {
-                    payers if payers.is_empty() => "nobody pays".to_owned(),
-                    payers => format!("paid for by {payers}"),
-                }
-            }
+            QueuePosition { place: 0, .. } if self.settings.payers_are_named => match sides().payers.as_str() {
+                "" => "nobody pays".to_owned(),
+                payers => format!("paid for by {payers}"),
+            },
             QueuePosition { place: 0, .. } => format!("{others} other jobs pay"),
             _ if position.is_ahead() => "ahead too, as those before it leave of the slice".to_owned(),
             _ if self.settings.payers_are_named => {
-                format!("it pays for {}", self.named_on(device, QueuePosition::is_ahead))
+                format!("it pays for {}", sides().ahead)
             }
             _ => "it pays for the first".to_owned(),
         };

@@ -7,14 +7,14 @@ use minerva_model::{
     BackgroundSettings, BackgroundState, DeviceId, DiskCalibration, Effect, EngineConfig, Event, Mode, Nanos, TenantId,
 };
 
-const OTHER_DISK: DeviceId = DeviceId { major: 8, minor: 16 };
+pub(crate) const OTHER_DISK: DeviceId = DeviceId { major: 8, minor: 16 };
 
 /// Carried out by the second tenant.
 fn queue(hold: BackgroundHold) -> Event {
     Event::BackgroundSet(Box::new(queue_of(hold)))
 }
 
-fn queue_of(hold: BackgroundHold) -> BackgroundQueue {
+pub(crate) fn queue_of(hold: BackgroundHold) -> BackgroundQueue {
     BackgroundQueue {
         id: BackgroundId(1),
         name: "scrub".to_owned(),
@@ -36,7 +36,7 @@ fn report(second: u64) -> Event {
     Event::BackgroundReported(report_of(second))
 }
 
-fn report_of(second: u64) -> BackgroundReport {
+pub(crate) fn report_of(second: u64) -> BackgroundReport {
     BackgroundReport {
         id: BackgroundId(1),
         state: if second < 20 { BackgroundState::Running } else { BackgroundState::Done },
@@ -50,6 +50,8 @@ fn report_of(second: u64) -> BackgroundReport {
         processors: None,
         gets_on: None,
         is_beside_others: false,
+        ran_beside: Nanos::ZERO,
+        beside: None,
     }
 }
 
@@ -157,7 +159,7 @@ fn work_that_takes_time_from_others_goes_before_them_where_it_is_stopped_for_the
     assert_eq!(share(BackgroundHold::Stop, true, default), 1_000);
     assert!(share_at(BackgroundHold::Stop, true, default, true) <= 100, "at a limit it is not stopped");
     assert!(share(BackgroundHold::Cap, true, default) <= 100, "what is not stopped would have it all the time");
-    assert!(share(BackgroundHold::Stop, false, default) <= 100, "caps would outlast its part");
+    assert!(share(BackgroundHold::Stop, false, default) <= 100, "where shares are caps it has none");
     let before = BackgroundSettings { goes_before_others: false, ..default };
     assert!(share(BackgroundHold::Stop, true, before) <= 100, "as in recordings of earlier versions");
 }

@@ -6,6 +6,7 @@ mod background;
 mod disk;
 mod jobs;
 mod quiet;
+mod takers;
 mod taking_part;
 
 use disk::{DISK, bfq_disk};

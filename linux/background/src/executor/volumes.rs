@@ -3,7 +3,7 @@
 use super::tests::executor;
 use crate::disks_below::tests::{add_disk, disk, lies_on};
 use crate::run::Before;
-use crate::spec::Kind;
+use crate::spec::{Kind, Spec};
 use crate::told::Told;
 use crate::worker::Worker;
 use minerva_background::HUNG;
@@ -94,4 +94,42 @@ fn what_a_tenant_owes_on_a_volume_has_its_turn_where_the_operators_work_on_anoth
         });
         assert_eq!(worked, hangs);
     }
+}
+
+#[test]
+fn of_two_volumes_on_one_disk_work_that_takes_time_from_others_has_no_more_than_half_of_it_together() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let sys = root.join("sys");
+    let (below, volumes) = (disk(8, 0), [disk(253, 0), disk(253, 1)]);
+    add_disk(&sys, "sda", below, None);
+    let mut executor = executor(root, "minerva");
+    let lives = [0, 1].map(|index| {
+        add_disk(&sys, &format!("dm-{index}"), volumes[index], None);
+        lies_on(&sys, volumes[index], below);
+        let id = BackgroundId(index as u32);
+        let spec = Spec { id, ..Worker::of(root, Kind::Delete, root).spec().clone() };
+        let place = executor.settings.place(id, &executor.hierarchy);
+        place.make().unwrap();
+        fs::create_dir_all(&place.groups.freezer).unwrap();
+        let lives = place.lock().unwrap().unwrap();
+        executor.add(Nanos::ZERO, spec, volumes[index], Before::default());
+        let (pace, reason) = (BackgroundPace::Share(500), String::new());
+        executor.order(&BackgroundOrder { id, pace, reason, processors: 0 });
+        lives
+    });
+    let stat = root.join("cgroup/machine/io.stat");
+    fs::create_dir_all(stat.parent().unwrap()).unwrap();
+    let (mut together, mut ran) = (0, [0; 2]);
+    for look in 1..=3_000 {
+        fs::write(&stat, format!("{below} rbytes=0 wbytes=0 rios={look} wios=0 dbytes=0 dios=0\n")).unwrap();
+        executor.step(Nanos::from_millis(20 * look));
+        let runs = [0, 1].map(|id| executor.runs[&BackgroundId(id)].is_running());
+        together += u32::from(runs == [true; 2]);
+        ran = [0, 1].map(|index| ran[index] + u32::from(runs[index]));
+    }
+    drop(lives);
+    let sum: u32 = ran.iter().sum();
+    assert_eq!(together, 0, "{ran:?}");
+    assert!((1_350..=1_500).contains(&sum) && ran.iter().all(|ran| *ran > 600), "{ran:?} of 3,000 looks");
 }

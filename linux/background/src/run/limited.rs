@@ -8,6 +8,7 @@ mod tests;
 
 use super::Run;
 use crate::directories::{read, replace};
+use crate::duty::Chance;
 use crate::error::WorkError;
 use crate::scrub_speed::{self, Limits};
 use crate::spec::Kind;
@@ -21,13 +22,15 @@ const RATE_TIME: Nanos = Nanos::from_secs(1);
 const RATE_WEIGHT: f64 = 0.125;
 /// Bytes a second that it may read at least, unless that is more than half of what it reads in gaps.
 const LIMIT_MIN: f64 = (1 << 20) as f64;
+/// And however slow the disk is or was: at nothing it would never come out of its chunk.
+const LIMIT_LEAST: f64 = (256 << 10) as f64;
 
 /// How it is limited, and what by.
 #[derive(Debug, Default)]
 pub(super) struct Limiting {
     limit: Option<Limit>,
     rate: Rate,
-    /// It could not be limited: until the next gap it has stretches.
+    /// It could not be limited: until the next gap it rests.
     has_failed: bool,
     /// Its share when it was limited last, and where it was once it was to have gaps alone again.
     begun: Option<(u16, Option<u64>)>,
@@ -60,13 +63,11 @@ impl Limit {
     /// Its share of what it reads in gaps. Of a slow disk what it may read at least is more, and counts for more.
     fn of(share: u16, rate: &Rate) -> Self {
         let rate = rate.bytes_a_second;
-        let (bytes, least) = (rate * f64::from(share) / 1000.0, LIMIT_MIN.min(rate / 2.0));
-        // None is 0 to the kernel.
-        let whole = |bytes: f64| (bytes as u64).max(1);
+        let (bytes, least) = (rate * f64::from(share) / 1000.0, LIMIT_MIN.min(rate / 2.0).max(LIMIT_LEAST));
         if bytes >= least {
-            return Self { bytes: whole(bytes), share };
+            return Self { bytes: bytes as u64, share };
         }
-        Self { bytes: whole(least), share: (least / rate * 1000.0).round() as u16 }
+        Self { bytes: least as u64, share: (least / rate * 1000.0).min(1000.0).round() as u16 }
     }
 
     /// It differs by no more than a tenth.
@@ -85,14 +86,15 @@ impl Limit {
 struct Rate {
     bytes_a_second: f64,
     /// For how long it has run without our limit since it was last looked.
+    unlooked: Nanos,
+    /// The same since more bytes were done than before, and how many those were; nothing where that is too long ago.
     time: Nanos,
-    /// Bytes that were done then; nothing where that is too long ago.
     done: Option<f64>,
 }
 
 impl Default for Rate {
     fn default() -> Self {
-        Self { bytes_a_second: RATE_ASSUMED, time: Nanos::ZERO, done: None }
+        Self { bytes_a_second: RATE_ASSUMED, unlooked: Nanos::ZERO, time: Nanos::ZERO, done: None }
     }
 }
 
@@ -100,20 +102,28 @@ impl Rate {
     /// So much time passed, in which it ran without our limit or not. `done` looks how many bytes are done, which is not for every look.
     fn passed(&mut self, passed: Nanos, is_free: bool, done: impl FnOnce() -> f64) {
         if !is_free {
-            (self.time, self.done) = (Nanos::ZERO, None);
+            (self.unlooked, self.time, self.done) = (Nanos::ZERO, Nanos::ZERO, None);
             return;
         }
+        self.unlooked += passed;
         self.time += passed;
-        if self.time < RATE_TIME {
+        if self.unlooked < RATE_TIME {
             return;
         }
+        self.unlooked = Nanos::ZERO;
         // Not in the first of it, as long as which the kernel may still sleep by the limit before.
         let now = done();
-        if let Some(before) = self.done.replace(now) {
-            let seen = (now - before).max(0.0) / self.time.as_secs_f64();
-            self.bytes_a_second += RATE_WEIGHT * (seen - self.bytes_a_second);
+        match self.done {
+            // It waits for something, or what it read is told later. A rate is known only once more is done, in all of that time.
+            Some(before) if now == before => return,
+            Some(before) if now > before => {
+                let seen = (now - before) / self.time.as_secs_f64();
+                self.bytes_a_second += RATE_WEIGHT * (seen - self.bytes_a_second);
+            }
+            // It was begun again.
+            _ => {}
         }
-        self.time = Nanos::ZERO;
+        (self.time, self.done) = (Nanos::ZERO, Some(now));
     }
 }
 
@@ -126,6 +136,7 @@ impl Run {
             let ran = limit.map_or(passed, |limit| limit.part_of(passed));
             self.limiting.was_limited |= limit.is_some() && passed > Nanos::ZERO;
             self.ran += ran;
+            self.ran_beside += if is_gap { Nanos::ZERO } else { ran };
             self.ran_in_all += ran;
         }
         if self.spec.kind == Kind::BtrfsScrub {
@@ -135,11 +146,14 @@ impl Run {
         }
     }
 
-    /// The limit at which it has its share beside others without being stopped; nothing in a gap, or where it has stretches.
-    pub(super) fn limit_beside(&mut self, is_gap: bool, sys: &Path) -> Option<Limit> {
-        // In the next stretch it is tried again.
+    /// The limit at which it has its share beside others without being stopped; nothing in a gap, while others have the turn, or where it cannot
+    /// be limited.
+    pub(super) fn limit_beside(&mut self, chance: Chance, sys: &Path) -> Option<Limit> {
+        let is_gap = chance.is_gap();
+        // After the next gap it is tried again.
         self.limiting.has_failed &= !is_gap;
-        if self.spec.kind != Kind::BtrfsScrub || !self.wants() || self.limiting.has_failed {
+        let is_to_be = self.spec.kind == Kind::BtrfsScrub && self.wants() && chance != Chance::Wait;
+        if !is_to_be || self.limiting.has_failed {
             return None;
         }
         let share = self.share_of_chunk(is_gap);
@@ -166,6 +180,11 @@ impl Run {
             _ => None,
         };
         self.limiting.begun.map(|(share, _)| share)
+    }
+
+    /// It can be limited where it has to run beside others, as far as that is known.
+    pub(super) fn can_be_limited(&self, sys: &Path) -> bool {
+        self.spec.kind == Kind::BtrfsScrub && !self.limiting.has_failed && self.knobs(sys).is_some()
     }
 
     /// The knobs of its file system, by what is written on that: opening its path here might take long.

@@ -6,8 +6,9 @@ use crate::directories::Progress;
 use crate::identity::file_system;
 use crate::spec::{Found, Kind};
 use minerva_background::HUNG;
-use minerva_model::{BackgroundReport, Nanos};
+use minerva_model::{BackgroundBeside, BackgroundReport, Nanos};
 use rustix::fs::fstatvfs;
+use std::path::Path;
 
 /// What was known of a queue before it is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,7 +44,7 @@ impl Reported {
 
 impl Run {
     /// What came of it since the last report. What `automounts` would wait for is not opened.
-    pub(crate) fn report(&mut self, automounts: &Automounts) -> BackgroundReport {
+    pub(crate) fn report(&mut self, automounts: &Automounts, sys: &Path) -> BackgroundReport {
         let is_command = self.spec.kind == Kind::Command;
         // After a reboot no worker has said anything yet, and all that was done is done.
         let Before { done_items, total_items, .. } = self.before;
@@ -72,6 +73,17 @@ impl Run {
             processors: None,
             gets_on,
             is_beside_others: self.limiting.was_beside_others(self.is_running),
+            ran_beside: std::mem::take(&mut self.ran_beside),
+            beside: Some(self.beside(sys)),
+        }
+    }
+
+    /// How it can run beside others, also while it need not.
+    fn beside(&self, sys: &Path) -> BackgroundBeside {
+        match self.spec.kind.begins_again() {
+            false => BackgroundBeside::Stretches,
+            true if self.can_be_limited(sys) => BackgroundBeside::Limit,
+            true => BackgroundBeside::Nothing,
         }
     }
 
@@ -92,8 +104,7 @@ impl Run {
 
     /// Where it is, if it runs and what it has done from there on is lost when it is stopped.
     pub(crate) fn begins_again_at(&self) -> Option<u64> {
-        let begins_again = matches!(self.spec.kind, Kind::BtrfsBalance | Kind::BtrfsScrub);
-        (begins_again && self.is_running).then(|| self.position().0)
+        (self.spec.kind.begins_again() && self.is_running).then(|| self.position().0)
     }
 
     /// Where another worker would go on, and what was found up to there.
@@ -140,12 +151,12 @@ mod tests {
         let before = Before { ran: Nanos::from_secs(60), done_items: 6_000.0, total_items: Some(8_000.0) };
         let mut run = stored(root.path(), before);
         let mut report = || {
-            let report = run.report(&Automounts::default());
+            let report = run.report(&Automounts::default(), Path::new("/sys"));
             (report.done_items, report.total_items, report.gets_on)
         };
         assert_eq!(report(), (6_000.0, Some(8_000.0), Some(false)));
         say(&run, Progress { done: 6_000.0, total: Some(8_000.0), position: 6_000, ..Progress::default() });
-        let report = run.report(&Automounts::default());
+        let report = run.report(&Automounts::default(), Path::new("/sys"));
         assert_eq!((report.done_items, report.gets_on), (6_000.0, Some(false)), "nothing was done twice");
     }
 
@@ -155,7 +166,7 @@ mod tests {
         let mut run = stored(root.path(), Before { done_items: 6_000.0, ..Before::default() });
         let mut gets_on = |done: f64, looked: u64| {
             say(&run, Progress { done, looked, ..Progress::default() });
-            run.report(&Automounts::default()).gets_on
+            run.report(&Automounts::default(), Path::new("/sys")).gets_on
         };
         assert_eq!(gets_on(6_000.0, 64), Some(true), "it counts");
         assert_eq!(gets_on(6_000.0, 128), Some(true));
@@ -172,7 +183,7 @@ mod tests {
         let mut hangs_after = |seconds: u64, done: f64| {
             run.ran = Nanos::from_secs(seconds);
             say(&run, Progress { done, ..Progress::default() });
-            run.report(&Automounts::default());
+            run.report(&Automounts::default(), Path::new("/sys"));
             run.hangs()
         };
         let hung = [(0, 1.0), (599, 1.0), (1, 1.0), (0, 1.0), (1, 2.0), (599, 2.0)];
@@ -204,7 +215,7 @@ mod tests {
         run.begin_again();
         assert!(run.place.progress().is_none());
         assert_eq!(run.position().0, 7_000);
-        let report = run.report(&Automounts::default());
+        let report = run.report(&Automounts::default(), Path::new("/sys"));
         assert_eq!((report.done_items, report.total_items), (7_000.0, Some(8_000.0)));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Before, LOOK_MAX, Run, WorkerProgram};
 use crate::automount::Automounts;
+use crate::duty::Chance;
 use crate::loop_disk::LoopDisk;
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
@@ -63,7 +64,7 @@ fn the_space_of_an_array_is_not_that_of_the_file_system_with_its_node() {
     let node = root.path().join("md7");
     fs::write(&node, "").unwrap();
     let of = |kind| {
-        let report = run(root.path(), kind, &node).report(&Automounts::default());
+        let report = run(root.path(), kind, &node).report(&Automounts::default(), Path::new("/sys"));
         (report.used_bytes > 0, report.size_bytes > 0, report.file_system.is_some())
     };
     assert_eq!(of(Kind::MdCheck), (false, false, false));
@@ -79,7 +80,7 @@ fn the_space_of_a_file_system_that_is_not_mounted_is_not_that_of_the_one_above()
         [(Kind::Delete, &tree), (Kind::Command, &disk.mounted)].map(|(kind, path)| run(disk.root(), kind, path));
     let mut sizes = || {
         runs.each_mut().map(|run| {
-            let report = run.report(&Automounts::default());
+            let report = run.report(&Automounts::default(), Path::new("/sys"));
             (report.size_bytes, report.file_system.is_some())
         })
     };
@@ -140,7 +141,7 @@ impl Sleeper {
             service_starter: None,
         };
         self.0.look();
-        self.0.turn(now, is_gap, (&worker, None), sys);
+        self.0.turn(now, if is_gap { Chance::Gap } else { Chance::Beside }, (&worker, None), sys);
     }
 }
 
@@ -181,9 +182,9 @@ fn work_does_not_run_while_the_host_is_suspended() {
     let mut sleeper = Sleeper::new(run);
     sleeper.turn(true, root.path());
     sleeper.turn_at(Nanos::from_millis(250), true, root.path());
-    assert_eq!(sleeper.0.report(&Automounts::default()).ran, Nanos::from_millis(250));
+    assert_eq!(sleeper.0.report(&Automounts::default(), Path::new("/sys")).ran, Nanos::from_millis(250));
     sleeper.turn_at(Nanos::from_secs(8 * 3600), true, root.path());
-    assert_eq!(sleeper.0.report(&Automounts::default()).ran, LOOK_MAX);
+    assert_eq!(sleeper.0.report(&Automounts::default(), Path::new("/sys")).ran, LOOK_MAX);
 }
 
 #[test]

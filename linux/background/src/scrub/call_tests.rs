@@ -1,12 +1,14 @@
 //! Calls of scrubs, and devices that the kernel does not scrub.
 
-use super::{PROGRESS_PERIOD, run, told, watched, why_left_out};
+use super::{PROGRESS_PERIOD, is_missing, run, told, watched, why_left_out};
+use crate::directories::Progress;
 use crate::error::WorkError;
 use crate::loop_disk::{self, LoopDisk};
 use crate::spec::{Found, Kind};
 use crate::worker::Worker;
 use rustix::io::Errno;
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Instant;
 
@@ -39,19 +41,23 @@ fn a_device_that_is_gone_or_read_only_is_left_out_and_where_nothing_is_left_that
     assert_eq!(ended(0, 0, &["a", "b"]), Err("nothing of /pool can be scrubbed: a, and b".to_owned()));
 }
 
-/// A scrub of all of it; what it says, and whether as many bytes were read at least.
+/// A scrub of all of it; what it says, and whether as many bytes were read at least, and no fewer than were to be.
 fn scrubbed(disk: &LoopDisk, bytes: u64) -> (Result<String, WorkError>, bool) {
     let mut worker = Worker::of(disk.root(), Kind::BtrfsScrub, &disk.mounted);
     let ended = run(&mut worker).map(|()| worker.message().to_owned());
-    (ended, worker.assignment().place.progress().is_some_and(|progress| progress.done >= bytes as f64))
+    let progress = worker.assignment().place.progress();
+    let is_all = |progress: Progress| progress.total.is_some_and(|total| (progress.done / total - 1.0).abs() < 0.05);
+    (ended, progress.is_some_and(|progress| progress.done >= bytes as f64 && is_all(progress)))
 }
 
 #[test]
 fn what_is_left_of_a_mirror_of_which_a_disk_is_gone_is_scrubbed() {
     let Some(disk) = LoopDisk::degraded() else { return };
-    fs::write(disk.mounted.join("file"), vec![1; 4 << 20]).unwrap();
+    fs::write(disk.mounted.join("file"), vec![1; 64 << 20]).unwrap();
     loop_disk::run("sync", &["-f"], &disk.mounted);
-    let (ended, is_read) = scrubbed(&disk, 4 << 20);
+    let directory: OwnedFd = File::open(&disk.mounted).unwrap().into();
+    assert_eq!([1, 2, 3].map(|device| is_missing(&directory, device)), [Some(false), Some(true), None]);
+    let (ended, is_read) = scrubbed(&disk, 64 << 20);
     let told = "0 errors, 0 of them could not be corrected; not scrubbed: device 2, which is not there";
     assert_eq!((ended.unwrap().as_str(), is_read), (told, true));
 }
@@ -71,6 +77,12 @@ fn of_a_btrfs_that_grew_from_a_seed_the_rest_is_scrubbed_and_of_one_that_is_read
     let (ended, is_read) = scrubbed(&disk, 4 << 20);
     let told = "0 errors, 0 of them could not be corrected; not scrubbed: device 1, which is read-only";
     assert_eq!((ended.unwrap().as_str(), is_read), (told, true));
+    // Its worker dies at the end, and the next one goes on there.
+    let mut next = Worker::of(disk.root(), Kind::BtrfsScrub, &disk.mounted);
+    let progress = next.assignment().place.progress().unwrap();
+    (next.spec_mut().position, next.spec_mut().found) = (progress.position, progress.found);
+    run(&mut next).unwrap();
+    assert_eq!(next.message(), told);
     loop_disk::run("mount", &["-o", "remount,ro"], &disk.mounted);
     let refused = scrubbed(&disk, 0).0.unwrap_err().in_full();
     assert!(refused.starts_with("failed to scrub"), "{refused}");

@@ -4,6 +4,7 @@ use super::{Limit, Rate};
 use crate::automount::Automounts;
 use crate::btrfs::used_on_disks;
 use crate::directories::{Progress, replace};
+use crate::duty::Chance;
 use crate::loop_disk::{self, LoopDisk};
 use crate::run::tests::{Sleeper, run};
 use crate::run::{Before, Run, WorkerProgram};
@@ -11,7 +12,7 @@ use crate::scrub_speed::{devices, kept, knobs};
 use crate::spec::Kind;
 use crate::stop_all::stop_all;
 use crate::worker::Assignment;
-use minerva_model::{BackgroundPace, BackgroundState, DeviceId, Nanos};
+use minerva_model::{BackgroundBeside, BackgroundPace, BackgroundState, DeviceId, Nanos};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -50,8 +51,9 @@ fn beside_others_a_scrub_has_its_share_of_what_it_reads_in_gaps() {
     sleeper.turn(false, &sys);
     assert_eq!((held(&knobs), sleeper.0.is_running), (vec![HALF; 2], true));
     sleeper.turn_at(Nanos::from_secs(1), false, &sys);
-    let ran = sleeper.0.report(&Automounts::default()).ran;
-    assert_eq!(ran, Nanos::from_millis(500), "it has the disk for half of the time");
+    let report = sleeper.0.report(&Automounts::default(), &sys);
+    let half = Nanos::from_millis(500);
+    assert_eq!((report.ran, report.ran_beside), (half, half), "it has the disk for half of the time");
     let progress = sleeper.0.place.runtime.join("progress");
     for second in 2..=100 {
         let done = second as f64 * 200e6;
@@ -59,9 +61,10 @@ fn beside_others_a_scrub_has_its_share_of_what_it_reads_in_gaps() {
         sleeper.turn_at(Nanos::from_secs(second), true, &sys);
         assert_eq!(held(&knobs), [0; 2], "others pause");
     }
-    let report = sleeper.0.report(&Automounts::default());
+    let report = sleeper.0.report(&Automounts::default(), &sys);
     assert_eq!((report.ran, report.is_beside_others), (Nanos::from_millis(98_500), true), "in the first second");
-    assert!(!sleeper.0.report(&Automounts::default()).is_beside_others);
+    assert_eq!((report.ran_beside, report.beside), (Nanos::ZERO, Some(BackgroundBeside::Limit)));
+    assert!(!sleeper.0.report(&Automounts::default(), Path::new("/sys")).is_beside_others);
     // What changes little is not written anew.
     for (share, limit) in [(500, 100e6), (540, 100e6), (600, 120e6), (1, f64::from(1 << 20))] {
         sleeper.0.duty.pace = BackgroundPace::Share(share);
@@ -81,8 +84,11 @@ fn of_a_slow_disk_what_a_scrub_may_read_at_least_counts_and_is_no_more_than_half
         let limit = Limit::of(share, &Rate { bytes_a_second: rate * MIB, ..Rate::default() });
         assert_eq!((limit.bytes, limit.share), (bytes as u64, counted), "{rate}");
     }
-    let stalled = Rate { bytes_a_second: 0.0, ..Rate::default() };
-    assert_eq!(Limit::of(50, &stalled).bytes, 1, "0 would be no limit");
+    for rate in [0.0, 1e3, 400e3] {
+        let stalled = Rate { bytes_a_second: rate, ..Rate::default() };
+        let limit = Limit::of(50, &stalled);
+        assert_eq!((limit.bytes, limit.share <= 1000), (256 << 10, true), "it still comes out of its chunk");
+    }
     let root = tempfile::tempdir().unwrap();
     let sys = root.path().join("sys");
     let (mut sleeper, knobs) = limitable(root.path(), &[0]);
@@ -91,7 +97,7 @@ fn of_a_slow_disk_what_a_scrub_may_read_at_least_counts_and_is_no_more_than_half
     sleeper.turn(false, &sys);
     sleeper.turn_at(Nanos::from_secs(1), false, &sys);
     assert_eq!(held(&knobs), [1 << 20]);
-    assert_eq!(sleeper.0.report(&Automounts::default()).ran, Nanos::from_millis(200));
+    assert_eq!(sleeper.0.report(&Automounts::default(), Path::new("/sys")).ran, Nanos::from_millis(200));
 }
 
 /// What was read of a chunk beside others and in the gap that put it ahead of its plan would be lost.
@@ -114,7 +120,7 @@ fn a_chunk_that_was_begun_beside_others_is_ended_beside_them() {
             let is = (held(&knobs), sleeper.0.is_running);
             assert_eq!(is, (vec![limit.unwrap_or(0)], limit.is_some()), "{looks:?} {position}");
             let is_limited = limit.is_some_and(|limit| limit > 0);
-            let report = sleeper.0.report(&Automounts::default());
+            let report = sleeper.0.report(&Automounts::default(), Path::new("/sys"));
             assert_eq!(report.is_beside_others, is_limited, "{looks:?} {position}");
         }
     }
@@ -225,8 +231,50 @@ fn a_limit_that_is_changed_meanwhile_is_taken_for_an_operators_and_one_that_is_g
     assert!(sleeper.0.leave(&sys).is_empty() && !kept(&sleeper.0.place.runtime).exists());
 }
 
+/// In each stretch it would begin its chunk anew.
 #[test]
-fn a_scrub_that_cannot_be_limited_has_stretches() {
+fn a_balance_takes_nothing_from_others_and_has_gaps_in_full() {
+    let root = tempfile::tempdir().unwrap();
+    let sys = root.path().join("sys");
+    let run = run(root.path(), Kind::BtrfsBalance, root.path());
+    fs::create_dir_all(&run.place.groups.freezer).unwrap();
+    let mut sleeper = Sleeper::new(run);
+    sleeper.0.duty.pace = BackgroundPace::Share(500);
+    let mut ran = [0; 2];
+    for look in 0..400 {
+        let is_gap = look / 200 == 1;
+        sleeper.turn_at(Nanos::from_millis(50 * look), is_gap, &sys);
+        ran[usize::from(is_gap)] += u32::from(sleeper.0.is_running);
+    }
+    let report = sleeper.0.report(&Automounts::default(), &sys);
+    assert_eq!((ran, report.beside), ([0, 200], Some(BackgroundBeside::Nothing)));
+    assert_eq!((report.ran_beside, report.ran > Nanos::from_secs(9)), (Nanos::ZERO, true));
+}
+
+/// Bytes a second that are learnt of what is done at the end of each of these seconds.
+fn learnt(done: impl IntoIterator<Item = f64>) -> f64 {
+    let mut rate = Rate::default();
+    for done in done {
+        (0..100).for_each(|_| rate.passed(Nanos::from_millis(10), true, || done));
+    }
+    rate.bytes_a_second
+}
+
+#[test]
+fn a_rate_is_learnt_of_what_was_read_and_not_of_seconds_in_which_nothing_was() {
+    let near = |rate: f64, expected: f64| assert!((rate / expected - 1.0).abs() < 0.05, "{rate} {expected}");
+    near(learnt((0..100).map(|second| f64::from(second) * 200e6)), 200e6);
+    // It waits for a disk that sleeps.
+    assert_eq!(learnt((0..600).map(|_| 7e9)), learnt([]));
+    near(learnt((0..160).map(|second| f64::from(second.min(100)) * 200e6)), 200e6);
+    // What it read is told once in ten seconds: that is not the rate of the second in which it is.
+    near(learnt((0..1000).map(|second| f64::from(second / 10) * 2e9)), 200e6);
+    // It is begun again and again.
+    near(learnt((0..1000).map(|second| f64::from(second % 10) * 200e6)), 200e6);
+}
+
+#[test]
+fn a_scrub_that_cannot_be_limited_takes_nothing_from_others() {
     for is_there in [false, true] {
         let root = tempfile::tempdir().unwrap();
         let sys = root.path().join("sys");
@@ -236,19 +284,24 @@ fn a_scrub_that_cannot_be_limited_has_stretches() {
         if is_there {
             symlink("/proc/sys/kernel/ostype", &knobs[1]).unwrap();
         }
-        let (mut count, mut begins) = (0, 0);
-        for look in 0..1_000 {
-            let was_running = sleeper.0.is_running;
-            sleeper.turn_at(Nanos::from_millis(10 * look), false, &sys);
-            count += u32::from(sleeper.0.is_running);
-            begins += u32::from(sleeper.0.is_running && !was_running);
+        // Each second time a second of a gap, of which it has all.
+        let mut ran = [0; 2];
+        for look in 0..400 {
+            let is_gap = look / 100 % 2 == 1;
+            sleeper.turn_at(Nanos::from_millis(10 * look), is_gap, &sys);
+            ran[usize::from(is_gap)] += u32::from(sleeper.0.is_running);
             assert_eq!(held(&knobs[..1]), [0]);
             while sleeper.0.is_cancelling() {
                 std::thread::sleep(Duration::from_millis(1));
             }
+            let beside = sleeper.0.report(&Automounts::default(), &sys).beside;
+            // Where one is there, that it holds no number is seen when it is to be limited.
+            let can_be = is_there && is_gap;
+            let expected = if can_be { BackgroundBeside::Limit } else { BackgroundBeside::Nothing };
+            assert_eq!(beside, Some(expected), "{look}");
         }
-        assert!((230..=260).contains(&count) && begins > 3, "{count} {begins}");
-        assert_eq!(sleeper.0.message.ends_with("holds no number"), is_there, "{}", sleeper.0.message);
+        // Until it was tried, and it is stopped.
+        assert!(ran[0] <= 1 && ran[1] > 190, "{ran:?}");
     }
 }
 
@@ -307,7 +360,7 @@ fn a_scrub_beside_others_who_never_pause_comes_to_its_end_without_being_cancelle
     let (begun, mut seen) = (Instant::now(), BTreeSet::new());
     while !run.state.is_over() && begun.elapsed() < Duration::from_secs(60) {
         let now = Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap());
-        run.turn(now, false, (&worker, None), sys);
+        run.turn(now, Chance::Beside, (&worker, None), sys);
         seen.insert(held(&knobs));
         std::thread::sleep(Duration::from_millis(4));
         run.look();
@@ -319,6 +372,6 @@ fn a_scrub_beside_others_who_never_pause_comes_to_its_end_without_being_cancelle
     // Each disk is read at half of the rate that is assumed.
     assert!(seen.contains(&vec![HALF; 2]) && took > 2.0, "{seen:?} {took}");
     assert_eq!(held(&knobs), [0; 2]);
-    let ran = run.report(&Automounts::default()).ran.as_secs_f64();
+    let ran = run.report(&Automounts::default(), Path::new("/sys")).ran.as_secs_f64();
     assert!((0.3..0.6).contains(&(ran / took)), "{ran} of {took}");
 }

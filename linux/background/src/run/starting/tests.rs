@@ -2,6 +2,7 @@
 
 use super::{RETRIES, WorkerProgram, end_of_group, write_end_of_group};
 use crate::directories::{Progress, replace};
+use crate::duty::Chance;
 use crate::run::tests::{slowable, speeds};
 use crate::run::{Before, Run};
 use crate::spec::Kind;
@@ -34,7 +35,7 @@ fn startable(root: &Path, script: &str) -> (Run, WorkerProgram) {
 
 /// In a gap at a second; until the starter has ended, if it was begun.
 fn attempt((run, worker): &mut (Run, WorkerProgram), second: u64) {
-    run.turn(Nanos::from_secs(second), true, (worker, None), Path::new("/sys"));
+    run.turn(Nanos::from_secs(second), Chance::Gap, (worker, None), Path::new("/sys"));
     while run.child.is_some() {
         run.look();
         std::thread::sleep(Duration::from_millis(5));
@@ -161,13 +162,13 @@ fn a_check_whose_worker_died_is_slow_until_there_is_another_and_ended_if_there_i
         WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new(), service_starter: None };
     let mut second = 0;
     while run.state != BackgroundState::Failed {
-        run.turn(Nanos::from_secs(second), true, (&nothing, None), &sys);
+        run.turn(Nanos::from_secs(second), Chance::Gap, (&nothing, None), &sys);
         while run.child.is_some() {
             run.look();
             std::thread::sleep(Duration::from_millis(1));
         }
         // Still in a gap.
-        run.turn(Nanos::from_secs(second), true, (&nothing, None), &sys);
+        run.turn(Nanos::from_secs(second), Chance::Gap, (&nothing, None), &sys);
         second += 1;
         if run.state != BackgroundState::Failed {
             assert_eq!(speeds(&knobs), ["1", "1"]);
