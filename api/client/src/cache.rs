@@ -19,13 +19,16 @@
 pub use minerva_api::cache::Pool;
 
 use crate::working_device::leads_to_pool;
-use minerva_api::cache::{Answer, Request, ask, socket};
+use minerva_api::cache::{Answer, Request, ask, ask_within, socket};
 use minerva_api::v1;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
+/// How long a pool is asked what it takes.
+const OFFER_MAX: Duration = Duration::from_secs(10);
 /// Permissions of new files, before the mask.
 const MODE: u32 = 0o666;
 
@@ -154,10 +157,11 @@ pub fn open(path: impl AsRef<Path>, pool: Pool, options: &OpenOptions) -> io::Re
     options.open(tree(pool)?.join(path))
 }
 
-/// What a pool says of itself to who would write there in place of a disk; nothing where no service answers, or the user is several
-/// tenants or none.
-pub(crate) fn offer(pool: Pool, socket: &Path) -> Option<v1::PoolOffer> {
-    let Ok(Answer::Status { tenants, .. }) = ask(socket, &Request::Status) else { return None };
+/// What a pool says of itself to who would write there in place of a disk; nothing where no service answers, or not in time, or the user is
+/// several tenants or none.
+pub(crate) fn offer(pool: Pool, socket: &Path, at_most: Duration) -> Option<v1::PoolOffer> {
+    let patience = Some(at_most.min(OFFER_MAX));
+    let Ok(Answer::Status { tenants, .. }) = ask_within(socket, &Request::Status, patience) else { return None };
     let [tenant] = &tenants[..] else { return None };
     let tree = match pool {
         Pool::Temporary => &tenant.temporary,

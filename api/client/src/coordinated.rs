@@ -3,7 +3,7 @@
 mod begin;
 
 use crate::backoff::Backoff;
-use crate::cache::{self, Deferral, Pool};
+use crate::cache::{Deferral, Pool};
 use crate::error::{Error, is_refusal, is_worth_another_try, retry_after};
 use crate::link::Link;
 use crate::operation::{Answer, Operation};
@@ -55,19 +55,17 @@ impl Coordinated {
         let (tell, begun) = watch::channel(None);
         let (first, answered) = oneshot::channel();
         let (end, ending) = oneshot::channel();
+        let limit = Limit::new(operation, link.patience);
         let pool = operation.pool.map(|pool| (pool, operation.cache_socket.clone().unwrap_or_else(socket)));
-        let offer = match pool.clone() {
-            // The service of the pool is asked over its own socket, which may take a moment.
-            Some((pool, at)) => tokio::task::spawn_blocking(move || cache::offer(pool, &at)).await.ok().flatten(),
-            None => None,
+        let request = match pool.clone() {
+            Some((pool, at)) => {
+                let asked = Instant::now();
+                let offer = limit.offer(pool, at).await;
+                operation.clone().asked_ago(asked.elapsed()).request(key, offer)
+            }
+            None => operation.request(key, None),
         };
-        let coordinator = Coordinator {
-            limit: Limit::new(operation, link.patience),
-            link,
-            request: operation.request(key, offer),
-            first: Some(first),
-            begun: tell,
-        };
+        let coordinator = Coordinator { limit, link, request, first: Some(first), begun: tell };
         tokio::spawn(coordinator.drive(ending));
         // The task answers before it ends, unless the runtime does.
         let answer = answered.await.unwrap_or(Ok(Answer::Now))?;

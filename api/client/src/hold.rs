@@ -172,19 +172,30 @@ struct Listener<T> {
     ended: Arc<OnceLock<Error>>,
 }
 
+impl<T> Listener<T> {
+    /// The stream ended. Whether that is for good.
+    fn is_over(&mut self, is_absent: bool, status: &Status) -> bool {
+        let is_over = is_absent || !is_worth_another_try(status);
+        if is_over {
+            // Nobody set it before. First, so that whoever hears that it is held no more finds out why; and whoever waits for the first
+            // answer may wait no longer just now, and looks here.
+            let _ = self.ended.set(Error::refused(status));
+        }
+        self.tell.send_replace(None);
+        if is_over && let Some(first) = self.first.take() {
+            let _ = first.send(Err(Error::refused(status)));
+        }
+        is_over
+    }
+}
+
 /// Holds until it is aborted, or the server refuses for good.
 async fn keep<H: Holding>(link: Link, request: H, mut listener: Listener<H::Told>) {
     let mut backoff = Backoff::new();
     loop {
         let ended = hold_once(&link, request.clone(), &mut listener, &mut backoff).await;
-        listener.tell.send_replace(None);
         let is_absent = listener.first.is_some() && link.is_absence(&ended);
-        if is_absent || !is_worth_another_try(&ended) {
-            // Nobody set it before. Whoever waits for the first answer may wait no longer just now, and looks here.
-            let _ = listener.ended.set(Error::refused(&ended));
-            if let Some(first) = listener.first.take() {
-                let _ = first.send(Err(Error::refused(&ended)));
-            }
+        if listener.is_over(is_absent, &ended) {
             return;
         }
         let wait = backoff.after(retry_after(&ended), fastrand::f64());
@@ -217,5 +228,43 @@ async fn hold_once<H: Holding>(
             Ok(None) => return Status::unavailable("the server ended the hold"),
             Err(status) => return status,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Listener;
+    use crate::error::Error;
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, OnceLock};
+    use std::task::{Context, Wake, Waker};
+    use tokio::sync::watch;
+    use tonic::Status;
+
+    /// Looks, at the moment at which it is woken, whether it can find out why.
+    #[derive(Default)]
+    struct Looking {
+        ended: Arc<OnceLock<Error>>,
+        found_why: AtomicBool,
+    }
+
+    impl Wake for Looking {
+        fn wake(self: Arc<Self>) {
+            self.found_why.store(self.ended.get().is_some(), Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn whoever_is_woken_because_it_ended_for_good_finds_out_why() {
+        let looking = Arc::new(Looking::default());
+        let (tell, mut last) = watch::channel(Some(()));
+        let ended = Arc::clone(&looking.ended);
+        let mut listener = Listener { tell, first: None, refuse: watch::channel(None).0, ended };
+        let mut waiting = pin!(last.wait_for(Option::is_none));
+        let waker = Waker::from(Arc::clone(&looking));
+        assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(listener.is_over(false, &Status::permission_denied("You are excluded.")));
+        assert!(looking.found_why.load(Ordering::Relaxed));
     }
 }

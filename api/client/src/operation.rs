@@ -151,6 +151,18 @@ impl Operation {
         Self { cache_socket: Some(socket.into()), ..self }
     }
 
+    /// The same some time later: its deadline is nearer.
+    #[must_use]
+    pub(crate) fn asked_ago(self, passed: Duration) -> Self {
+        // A span of 0 would be refused as one that has passed.
+        let left = |span: Duration| span.saturating_sub(passed).max(Duration::from_nanos(1));
+        let deadline = self.deadline.map(|deadline| match deadline {
+            Deadline::Begin(span) => Deadline::Begin(left(span)),
+            Deadline::Done(span) => Deadline::Done(left(span)),
+        });
+        Self { deadline, ..self }
+    }
+
     /// As it is asked about, with what the pool said of itself.
     pub(crate) fn request(&self, key: &str, pool: Option<v1::PoolOffer>) -> v1::CoordinateRequest {
         let path = self.path.as_deref().unwrap_or(Path::new("."));
@@ -238,6 +250,16 @@ mod tests {
         assert_eq!((request.size_bytes, request.device.as_str(), request.request_id.as_str()), (500, "8:0", "key"));
         assert_eq!(request.deadline, Some(WireDeadline::DoneWithinNs(2_000_000_000)));
         assert_eq!(request.access, 4);
+    }
+
+    #[test]
+    fn a_deadline_is_nearer_later_and_never_passed() {
+        let second = Duration::from_secs(1);
+        let bound = |operation: Operation| operation.asked_ago(second).request("key", None).deadline;
+        let operation = Operation::of_bytes(500);
+        assert_eq!(bound(operation.clone()), None);
+        assert_eq!(bound(operation.clone().done_within(3 * second)), Some(WireDeadline::DoneWithinNs(2_000_000_000)));
+        assert_eq!(bound(operation.begin_within(second)), Some(WireDeadline::BeginWithinNs(1)));
     }
 
     #[test]

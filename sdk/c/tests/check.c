@@ -13,12 +13,15 @@
 #define CHECK(holds)                                                                                                   \
     do {                                                                                                               \
         if (!(holds)) {                                                                                                \
-            fprintf(stderr, "line %d: %s; last error: %s\n", __LINE__, #holds, minerva_last_error());                  \
+            fprintf(stderr, "%s:%d: %s; last error: %s\n", __FILE__, __LINE__, #holds, minerva_last_error());          \
             exit(1);                                                                                                   \
         }                                                                                                              \
     } while (0)
 
 static const uint64_t second_ns = 1000ull * 1000 * 1000;
+
+/* It needs CHECK. */
+#include "check_pool.h"
 
 static void everything(minerva_client *client, int is_served) {
     minerva_held *held = NULL;
@@ -52,8 +55,6 @@ static void everything(minerva_client *client, int is_served) {
     CHECK(minerva_coordinate(client, &request, &operation) == MINERVA_STATUS_OK && operation != NULL);
     CHECK(minerva_begun(operation) == (is_served ? MINERVA_BEGUN_BY_TOLD : MINERVA_BEGUN_BY_UNSERVED));
     CHECK(minerva_finish(operation) == MINERVA_STATUS_OK);
-    CHECK(minerva_coordinate(client, &request, &operation) == MINERVA_STATUS_OK);
-    minerva_cancel(operation);
 
     minerva_purchase purchase = {0};
     CHECK(minerva_boost(client, 3 * second_ns, NULL, &purchase) == MINERVA_STATUS_OK);
@@ -96,6 +97,7 @@ static void nothing_that_harms(minerva_client *client) {
     CHECK(minerva_coordinate_or_pool(client, &request, 9, &operation) == MINERVA_STATUS_INVALID);
     int descriptor = 0;
     CHECK(minerva_create_coordinated(NULL, "/tmp/x", &descriptor) == MINERVA_STATUS_INVALID && descriptor == -1);
+    no_file_that_harms();
     request.device = "\xff";
     CHECK(minerva_coordinate(client, &request, &operation) == MINERVA_STATUS_INVALID);
     request.device = NULL;
@@ -135,8 +137,8 @@ static void *in_a_thread(void *client) {
 }
 
 int main(int count, char **words) {
-    (void)words;
     int is_served = count == 1;
+    find_places(words[0]);
     minerva_client *client = NULL;
     CHECK(minerva_connect(NULL, &client) == MINERVA_STATUS_OK);
     /* The first request is refused by the test, or shows that there is an agent and no server. */
@@ -149,6 +151,9 @@ int main(int count, char **words) {
     CHECK((minerva_absence(client) == NULL) == is_served);
     CHECK(minerva_boost_as(client, "own-key", second_ns, NULL, NULL) == MINERVA_STATUS_OK);
     everything(client, is_served);
+    without_a_service();
+    with_a_service();
+    operations(client, is_served);
     tags();
     nothing_that_harms(client);
     pthread_t threads[4];

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import inspect
 import sys
 import weakref
 from collections.abc import Callable, Coroutine
@@ -66,9 +65,9 @@ def test_a_level_is_held_while_the_body_runs_and_taken_again(server: Running) ->
                 await debt.report(10)
                 told = [(report.done_ns, report.service_ns, report.tied_bytes) for report in server.script.debt_reports]
                 assert told == [(10 * 10**9, 50 * 10**9, 7)], "what is not said is as before"
+                assert not await debt.wait(0.01)
                 server.script.may_work.set()
-                await debt.wait()
-                assert debt.may_work
+                assert await debt.wait(PATIENCE_SECONDS) and await debt.wait() and debt.may_work
             await until(lambda: not server.script.debts)
             server.script.failures = [(grpc.StatusCode.PERMISSION_DENIED, "not you", "not-allowed")]
             with pytest.raises(minerva.NotAllowed, match="not you"):
@@ -138,15 +137,6 @@ def test_functions_share_a_client_of_each_loop(server: Running, monkeypatch: pyt
 
     run(work())
     run(work())
-
-
-def test_whoever_has_an_event_loop_has_the_same_functions() -> None:
-    # What a program does on a thread of its own has no second form.
-    without_a_loop = {"cache", "deferred", "tag_ioprio", "tagged"}
-    functions = {name for name in minerva.__all__ if name.islower()}
-    assert functions - without_a_loop == {name for name in minerva.aio.__all__ if name.islower()}
-    public = {name for name, one in vars(minerva).items() if inspect.isfunction(one) and not name.startswith("_")}
-    assert public == functions - {"cache"}
 
 
 def test_a_client_is_let_go_when_its_loop_has_ended(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:

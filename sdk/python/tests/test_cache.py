@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -206,3 +207,34 @@ def test_of_two_who_make_a_file_one_does(service: Path, tmp_path: Path) -> None:
             pass
         file.write(b"text")
     assert data.read_bytes() == b"text" and len(asked) == 1
+
+
+def test_a_deadline_is_nearer_when_the_pool_has_told_what_it_takes(service: Path, tmp_path: Path) -> None:
+    serve(service, [status(100)] * 3)
+    for request in (v1.CoordinateRequest(done_within_ns=10**12), v1.CoordinateRequest(begin_within_ns=10**12)):
+        minerva.cache.Written(str(tmp_path / "file"), "stable").offer(request, None)
+        assert (request.pool.left_bytes, request.pool.device) == (100, "8:16")
+        assert 0 < request.done_within_ns + request.begin_within_ns < 10**12
+    request = v1.CoordinateRequest(done_within_ns=1)
+    minerva.cache.Written(str(tmp_path / "file"), "stable").offer(request, None)
+    assert request.done_within_ns == 1, "0 would be refused"
+
+
+def test_a_service_that_answers_piece_by_piece_is_waited_for_no_longer(service: Path) -> None:
+    listener, is_over = socket.socket(socket.AF_UNIX), threading.Event()
+    listener.bind(str(service))
+    listener.listen()
+
+    def work() -> None:
+        stream, _ = listener.accept()
+        with listener, stream, contextlib.suppress(OSError):
+            for _ in range(100):
+                stream.sendall(b" ")
+                is_over.wait(0.05)
+            stream.sendall(json.dumps(status(100)).encode() + b"\n")
+
+    dripping = threading.Thread(target=work)
+    dripping.start()
+    assert minerva.cache.offer("stable", 0.2) is None
+    is_over.set()
+    dripping.join()

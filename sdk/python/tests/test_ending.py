@@ -61,7 +61,7 @@ def test_what_a_program_asks_as_it_ends_is_done(server: Running) -> None:
     assert len(server.script.purchases) == 1 and server.script.finished[0] == "mine"
 
 
-def test_where_no_thread_may_be_started_calls_are_made_in_place_and_nothing_is_held(
+def test_where_no_thread_may_be_started_calls_are_made_in_place_and_what_needs_one_says_so(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(*arguments: object) -> None:
@@ -71,8 +71,16 @@ def test_where_no_thread_may_be_started_calls_are_made_in_place_and_nothing_is_h
         held, operation = client.hold("low"), client.coordinate(bytes=1)
         monkeypatch.setattr(_thread, "start_new_thread", start)
         assert client.describe().tenant == "vm4"
-        with client.deprioritized("idle") as nothing, client.coordinated(bytes=1) as unserved:
-            assert (nothing.level, unserved.begun) == (None, minerva.Begun.UNSERVED)
+        with pytest.warns(minerva.UnservedWarning, match="no more threads") as told:
+            with client.deprioritized("idle") as nothing, client.coordinated(bytes=1) as unserved:
+                assert (nothing.level, unserved.begun) == (None, minerva.Begun.UNSERVED)
+        assert len(told) == 1
+        for use in (lambda: client.hold("idle"), lambda: client.hold_job("sort"), lambda: client.coordinate(bytes=1)):
+            with pytest.raises(minerva.NoThread):
+                use()
+        for body in (client.deprioritized("idle", strict=True), client.coordinated(bytes=1, strict=True)):
+            with pytest.raises(minerva.NoThread), body:
+                pytest.fail("the body ran")
         operation.finish()
         held.release()
         assert server.script.finished == [operation.request_id] and server.script.calls["Coordinate"] == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from test_client import wait
 
 import minerva
 import minerva.aio
+from minerva import cache
 from minerva.v1 import participation_pb2 as v1
 
 LATE_SECONDS = PATIENCE_SECONDS / 3
@@ -66,16 +68,17 @@ def test_nor_is_a_request_tried_for_longer_than_the_patience(gone: Running) -> N
 
 def test_a_server_that_is_away_delays_no_operation_that_begins_without_it(server: Running) -> None:
     async def work() -> None:
-        async with await minerva.aio.connect(server.address) as client:
+        async with await minerva.aio.connect(server.address, patience_seconds=PATIENCE_SECONDS) as client:
             await asyncio.to_thread(server.kill)
             begin = time.monotonic()
-            await client.coordinate(bytes=1, begin_by=0.2)
+            assert (await client.coordinate(bytes=1, begin_by=0.2)).begun is minerva.Begun.IN_TIME
             assert time.monotonic() - begin < LATE_SECONDS
 
-    with minerva.connect(server.address) as client:
+    # The end of the patience would begin it too.
+    with minerva.connect(server.address, patience_seconds=PATIENCE_SECONDS) as client:
         server.kill()
         begin = time.monotonic()
-        client.coordinate(bytes=1, begin_by=0.2)
+        assert client.coordinate(bytes=1, begin_by=0.2).begun is minerva.Begun.IN_TIME
         assert time.monotonic() - begin < LATE_SECONDS
     server.start()
     asyncio.run(work())
@@ -145,3 +148,35 @@ def test_a_patience_may_be_of_any_length(server: Running, patience_seconds: floa
                 pytest.fail("it may work")
     asyncio.run(work())
     server.script.until("all is released", lambda: server.script.levels_held[v1.LEVEL_LOW] == 0)
+
+
+@pytest.fixture
+def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A service of the cache that takes questions and does not answer them."""
+    monkeypatch.setattr(cache, "_PATIENCE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setenv(cache.SOCKET_VARIABLE, str(tmp_path / "cache.sock"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "cache.sock"))
+        listener.listen()
+        yield
+
+
+def test_a_silent_service_of_the_cache_delays_no_operation(server: Running, silent: None, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with await minerva.aio.connect(server.address, patience_seconds=PATIENCE_SECONDS) as client:
+            check(
+                await client.coordinate(
+                    bytes=1, begin_by=0.2, access="sequential-write", path=tmp_path / "file", pool="stable"
+                )
+            )
+
+    def check(operation: minerva.Coordinated | minerva.aio.Coordinated) -> None:
+        assert operation.begun in (minerva.Begun.IN_TIME, minerva.Begun.TOLD)
+        # What the service is waited for counts.
+        assert 0.2 <= operation.waited_seconds < LATE_SECONDS
+
+    with minerva.connect(server.address, patience_seconds=PATIENCE_SECONDS) as client:
+        check(
+            client.coordinate(bytes=1, begin_by=0.2, access="sequential-write", path=tmp_path / "file", pool="stable")
+        )
+    asyncio.run(work())

@@ -37,8 +37,9 @@ class Interrupt:
     def __call__(self, frame: FrameType, event: str, argument: object) -> Interrupt | None:
         if "/minerva/" not in frame.f_code.co_filename:
             return None
-        if event == "return" and frame.f_code.co_flags & inspect.CO_GENERATOR:
-            # Signals are looked at before a value is yielded, and when it goes on after that, but not as it leaves.
+        if event in ("call", "return") and frame.f_code.co_flags & inspect.CO_GENERATOR:
+            # Signals are looked at before a value is yielded and when it goes on after that, but not as it leaves; and before Python 3.12
+            # what is raised here as it goes on is raised outside of its blocks.
             return self
         self._steps -= 1
         if self._steps < 0:

@@ -1,8 +1,12 @@
 //! When an operation begins, and why.
 
+use crate::cache::{self, Pool};
 use crate::operation::Operation;
+use minerva_api::v1;
+use std::path::PathBuf;
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
 
 /// Why an operation begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,5 +50,18 @@ impl Limit {
         let alone = self.away_since.and_then(|since| since.checked_add(self.patience));
         let limits = [self.at.map(|at| (at, Begun::InTime)), alone.map(|at| (at, Begun::Unserved))];
         limits.into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+
+    /// What the pool's service says over its own socket, waited for until the operation begins at the latest.
+    pub(super) async fn offer(&self, pool: Pool, socket: PathBuf) -> Option<v1::PoolOffer> {
+        let begin = self.next().map(|(at, _)| at);
+        let left = begin.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
+        let asking = spawn_blocking(move || cache::offer(pool, &socket, left));
+        let answer = match begin {
+            // A service may answer piece by piece for longer.
+            Some(at) => timeout_at(at, asking).await.ok()?,
+            None => asking.await,
+        };
+        answer.ok().flatten()
     }
 }

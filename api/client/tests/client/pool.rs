@@ -1,6 +1,6 @@
 //! Operations that may go to the cache's pool.
 
-use crate::{connected, place};
+use crate::{SHORT, connected, place};
 use minerva_client::cache::Pool;
 use minerva_client::v1::coordinate_response::Answer as WireAnswer;
 use minerva_client::{Access, Answer, Begun, Operation, v1};
@@ -52,4 +52,18 @@ async fn an_operation_that_may_go_to_the_pool_is_written_there_when_it_is_told_s
     assert_eq!(server.script.calls_of("finish").len(), 0, "the server knows of no operation");
     let offered = server.script.offered.lock().expect("no panic").clone();
     assert_eq!(offered, [Some((7, "8:16".to_owned())), Some((7, "8:16".to_owned()))]);
+}
+
+#[tokio::test]
+async fn a_service_of_the_pool_that_does_not_answer_delays_no_operation() {
+    let place = place();
+    let (server, client) = connected(place.path()).await;
+    *server.script.first.lock().expect("no panic") = Some(WireAnswer::BeginNow(v1::BeginNow {}));
+    let socket = place.path().join("pool");
+    let _silent = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let operation = Operation::of_bytes(4).access(Access::SequentialWrite).path(place.path().join("out"));
+    let operation = operation.or_pool(Pool::Stable).cache_socket(&socket).begin_within(SHORT);
+    let mut coordinated = client.coordinate(operation).await.expect("it may begin");
+    // The server would have said so, had it been asked before.
+    assert_eq!(coordinated.wait().await, Begun::InTime);
 }

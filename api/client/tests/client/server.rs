@@ -42,7 +42,8 @@ pub(crate) struct Script {
     pub(crate) purchases: Mutex<BTreeSet<String>>,
     /// Holds that are open.
     pub(crate) holds: watch::Sender<usize>,
-    /// The first answer to who coordinates; absent: none, ever.
+    /// The first answer to who coordinates; absent: none, ever. Who may begin, and offers a pool with room for all that it moves, is
+    /// told to write there.
     pub(crate) first: Mutex<Option<Answer>>,
     /// The pool of each who coordinates: what it takes, and its disk.
     pub(crate) offered: Mutex<Vec<Option<(u64, String)>>>,
@@ -233,6 +234,8 @@ impl Participation for Service {
         self.0.offered.lock().expect("no panic").push(offered);
         let disks = (request.get_ref().device.clone(), request.get_ref().working_device.clone());
         self.0.disks.lock().expect("no panic").push(disks);
+        let has_room =
+            request.get_ref().pool.as_ref().is_some_and(|pool| pool.left_bytes >= request.get_ref().size_bytes);
         let (answers, stream) = mpsc::channel(2);
         let script = self.0.clone();
         tokio::spawn(async move {
@@ -240,6 +243,10 @@ impl Participation for Service {
                 // It never answers; the stream stays open.
                 answers.closed().await;
                 return;
+            };
+            let first = match first {
+                Answer::BeginNow(_) if has_room => Answer::WriteToPool(v1::WriteToPool {}),
+                first => first,
             };
             let send = |answer| answers.send(Ok(v1::CoordinateResponse { answer: Some(answer) }));
             // Whoever asked may have gone.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import math
 import os
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -14,9 +16,9 @@ import grpc
 import grpc.aio
 
 from . import _link, _wire
-from ._aio_connection import Link, as_task, unless_closed
+from ._aio_connection import Link, as_task, is_set, telling, unless_closed
 from ._errors import MinervaError, Status, Unreachable, closed
-from ._retry import Backoff
+from ._keeping import Keeping, Owing
 from ._types import Level
 from .v1 import participation_pb2 as v1
 
@@ -28,7 +30,7 @@ _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 
 
-class Kept(Generic[_Request, _Response]):
+class Kept(Keeping[_Response], Generic[_Request, _Response]):
     """A stream that is open until it is released. When the server was away, it is opened again."""
 
     def __init__(
@@ -37,29 +39,29 @@ class Kept(Generic[_Request, _Response]):
         method: Callable[[ParticipationAsyncStub], grpc.aio.UnaryStreamMultiCallable[_Request, _Response]],
         request: _Request,
     ) -> None:
+        super().__init__()
         self._link = link
         self._method = method
         self._request = request
-        self._last: _Response | None = None
-        self._error: MinervaError | None = None
-        self._refusal: MinervaError | None = None
-        """What the server said to the last try, if it said no for now."""
         self._heard = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
 
     async def _take(self) -> None:
-        if self._link is None:
+        """Returns when it is held. What raises leaves nothing held."""
+        link = self._link
+        if link is None:
             return
-        self._keeper = as_task(self._keep(self._link))
+        self._keeper = as_task(self._keep(link))
         # A server that goes away meanwhile does not fail it: it is asked when it is back. One that refuses all the while does.
         try:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._heard.wait(), self._link.server.patience_seconds)
-            error = self._error if self._heard.is_set() else self._refusal
+            is_heard = await is_set(self._heard, link.server.patience_seconds)
+            error = self._error if is_heard else self._refusal
             if error is not None:
                 raise error
         except BaseException:
+            # Cancelled or refused, nobody has it who could release it.
             self._keeper.cancel()
+            self._link, self._error = None, None
             raise
 
     async def release(self) -> None:
@@ -73,28 +75,22 @@ class Kept(Generic[_Request, _Response]):
             await asyncio.wait({self._keeper}, timeout=_link.TELL_SECONDS_MAX)
 
     async def _keep(self, link: Link) -> None:
-        backoff = Backoff()
+        """Until it is cancelled, refused for good, or its client closed."""
         try:
             while True:
-                status = await self._hold_once(link, backoff)
-                self._last = None
+                status = await self._hold_once(link)
+                wait = self._stream_ended(link.server, status, is_closed=False)
                 self._changed()
-                self._error = link.server.absence(status)
-                if self._error is None and not status.is_worth_another_try:
-                    self._error = status.refusal()
-                if self._error is not None:
-                    self._heard.set()
+                if wait is None:
                     return
-                self._refusal = status.refusal() if status.is_refusal else None
-                await asyncio.sleep(backoff.after(status))
+                await link.pause(wait)
                 await link.revive()
-        except (Unreachable, grpc.aio.UsageError):
-            # The client was closed meanwhile; the second is grpcio's way to say so of a new call.
+        except Unreachable:
             self._error = closed()
-            self._heard.set()
         finally:
             self._last = None
             self._changed()
+            self._heard.set()
 
     def _asked(self) -> _Request:
         """What is asked for, when it is asked again too."""
@@ -103,15 +99,13 @@ class Kept(Generic[_Request, _Response]):
     def _changed(self) -> None:
         """What was told last is another."""
 
-    async def _hold_once(self, link: Link, backoff: Backoff) -> Status:
-        """One stream, from its begin to its end."""
-        call = self._method(link.stub)(self._asked(), metadata=link.server.metadata)
+    async def _hold_once(self, link: Link) -> Status:
+        """One stream, from its begin to its end; raises where the client is closed."""
+        call = link.begin(self._method(link.stub), self._asked())
 
         async def listen() -> None:
             async for change in call:
-                backoff.reset()
-                link.server.is_served = True
-                self._last = change
+                self._told(link.server, change)
                 self._heard.set()
                 self._changed()
 
@@ -157,15 +151,9 @@ class Debt(Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
     """As `minerva.Debt`."""
 
     def __init__(self, link: Link | None, request: v1.HoldDebtRequest) -> None:
-        """For `Client.hold_debt`."""
         super().__init__(link, lambda stub: stub.HoldDebt, request)
-        self._owing = v1.ReportDebtRequest(
-            name=request.name, service_ns=request.service_ns, tied_bytes=request.tied_bytes
-        )
-        self._reported = -math.inf
-        within = request.done_within_ns if request.HasField("done_within_ns") else None
-        self._due = None if within is None else time.monotonic() + within / 1e9
-        self._is_asked = False
+        self._owing = Owing(request, time.monotonic())
+        self._reporter: asyncio.Task[None] | None = None
         self._may = asyncio.Event()
         self._changed()
 
@@ -182,30 +170,46 @@ class Debt(Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
         """As `minerva.Debt.ended`."""
         return self._error
 
-    async def wait(self) -> None:
-        """Returns when work may be done."""
-        if not self.may_work:
-            await self._may.wait()
+    async def wait(self, seconds: float | None = None) -> bool:
+        """As `minerva.Debt.wait`."""
+        end = time.monotonic() + (math.inf if seconds is None else seconds)
+        while not self.may_work and (left := end - time.monotonic()) > 0:
+            await is_set(self._may, min(left, threading.TIMEOUT_MAX))
+        return self.may_work
 
     async def report(self, done: float, *, service: float | None = None, tied_bytes: int | None = None) -> None:
         """As `minerva.Debt.report`."""
-        self._owing = _wire.debt_report(self._owing, done, service, tied_bytes)
-        link, now = self._link, time.monotonic()
-        is_over = self._owing.done_ns >= self._owing.service_ns
-        is_soon = now - self._reported < _link.REPORT_SECONDS and not is_over
-        if link is None or link.process != os.getpid() or self._error is not None or is_soon:
+        self._owing.report(done, service, tied_bytes, time.monotonic())
+        link = self._link
+        if link is None or link.process != os.getpid() or self._error is not None or not self._owing.is_untold:
             return
-        self._reported = now
-        last = self._last
-        self._owing.registration = 0 if last is None else last.registration
-        await link.tell(link.stub.ReportDebt, self._owing)
+        # One that is under way sends this too.
+        if self._reporter is None or self._reporter.done():
+            self._reporter = telling(functools.partial(self._report, link))
+            await asyncio.wait({self._reporter}, timeout=_link.TELL_SECONDS_MAX)
+
+    async def release(self) -> None:
+        """As `minerva.Debt.release`."""
+        if self._reporter is not None and self._link is not None and self._link.process == os.getpid():
+            self._reporter.cancel()
+        await super().release()
+
+    async def _report(self, link: Link) -> None:
+        """Tells how far it is for as long as there is more to tell; one task at a time, as what is told later would be undone by what
+        arrives after it and is older."""
+        while self._owing.is_untold:
+            with contextlib.suppress(MinervaError):
+                await link.call_newest(link.stub.ReportDebt, self._newest)
+
+    def _newest(self) -> v1.ReportDebtRequest:
+        """For a try to report; raises where the debt is no more."""
+        newest = self._owing.newest(self._last)
+        if self._error is not None:
+            raise self._error
+        return newest
 
     def _asked(self) -> v1.HoldDebtRequest:
-        if not self._is_asked:
-            self._is_asked = True
-            return self._request
-        left = None if self._due is None else self._due - time.monotonic()
-        return _wire.debt_again(self._request, self._owing, left)
+        return self._owing.asked(time.monotonic())
 
     def _changed(self) -> None:
         if self.may_work:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -44,6 +45,8 @@ class Client:
         self._search = search
         self._link = Link(server) if isinstance(server, Server) else None
         self._absence = server if isinstance(server, str) else ""
+        if isinstance(server, str):
+            warn_once(server)
 
     @property
     def absence(self) -> str | None:
@@ -56,17 +59,23 @@ class Client:
         return self._link.server.address if self._link else None
 
     def close(self) -> None:
-        """Closes the connection; what it holds is released."""
+        """Closes the connection; what it holds is released. Who waits for an answer is told so (`Unreachable`)."""
         self._search.end()
+        link = self._link
         # The end of the process closes it anyway.
-        if self._link is not None and self._link.process == os.getpid() and not sys.is_finalizing():
-            apart(self._link.channel.close)
+        if link is not None and link.process == os.getpid() and not sys.is_finalizing():
+            apart(link.close)
 
     def __enter__(self) -> Client:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.close()
+        try:
+            self.close()
+        except BaseException:
+            # Interrupted, it may not have begun.
+            self.close()
+            raise
 
     def _there(self) -> Link | None:
         """The connection, unless there is no server or the process is another's child."""
@@ -82,8 +91,13 @@ class Client:
 
     def _look_again(self) -> None:
         server = self._search.again()
-        if server is not None:
-            self._link = Link(server)
+        if server is None:
+            return
+        link = self._link = Link(server)
+        # Looked at last, as `close` looks for the link last: one of the two finds the other.
+        if self._search.is_over:
+            self._link = None
+            link.close()
 
     def _lose(self, absence: NoServer) -> None:
         """It turned out that there is an agent and no server."""
@@ -103,14 +117,19 @@ class Client:
         """Holds it while the body runs. It is there before it is taken, so that an interrupt at any moment finds what to release."""
         try:
             try:
-                self._take(held)
-            except UNSERVED as refusal:
-                if strict:
-                    raise
-                warn_unserved_once(refusal)
-            yield held
-        finally:
+                try:
+                    self._take(held)
+                except UNSERVED as refusal:
+                    if strict:
+                        raise
+                    warn_unserved_once(refusal)
+                yield held
+            finally:
+                held.release()
+        except BaseException:
+            # Once more, as it may be the release that was interrupted.
             held.release()
+            raise
 
     def _ask(
         self,
@@ -240,16 +259,17 @@ class Client:
     ) -> Coordinated:
         """Waits until an operation may begin, which the caller then finishes or cancels; `coordinated` does so by itself.
         An operation whose wait is interrupted is cancelled."""
+        asked = time.monotonic()
         request = _wire.coordinate_request(
             request_id or new_key(), bytes, deadline, begin_by, access, device, path, pool
         )
         written = None if path is None else cache.Written(os.fspath(path), pool, bytes)
-        return self._begin(Coordinated(self._there(), request.request_id, written), request)
+        return self._begin(Coordinated(self._there(), request.request_id, written), request, asked)
 
-    def _begin(self, operation: Coordinated, request: v1.CoordinateRequest) -> Coordinated:
+    def _begin(self, operation: Coordinated, request: v1.CoordinateRequest, asked: float) -> Coordinated:
         """Returns when it may begin, by a word of the server or without one."""
         try:
-            operation._ask(request)
+            operation._ask(request, asked)
         except NoServer as absence:
             self._lose(absence)
         return operation
@@ -275,21 +295,27 @@ class Client:
         at `path`, which the body writes, may go to that pool of the cache in place of its disk, where others use that: the body
         writes to the operation's `path`. A program that the
         server does not serve runs on with a warning, `UnservedWarning`, once a process; if `strict`, that is an exception."""
+        asked = time.monotonic()
         request = _wire.coordinate_request(new_key(), bytes, deadline, begin_by, access, device, path, pool)
         written = None if path is None else cache.Written(os.fspath(path), pool, bytes)
         # It is there before it is asked for, so that an interrupt at any moment finds what to cancel.
         operation = Coordinated(self._there(), request.request_id, written)
         try:
             try:
-                self._begin(operation, request)
-            except UNSERVED as refusal:
-                # A disk that the program named itself is its mistake.
-                if strict or (device and isinstance(refusal, UnknownDevice)):
-                    raise
-                warn_unserved_once(refusal)
-            yield operation
-            operation.finish()
+                try:
+                    self._begin(operation, request, asked)
+                except UNSERVED as refusal:
+                    # A disk that the program named itself is its mistake.
+                    if strict or (device and isinstance(refusal, UnknownDevice)):
+                        raise
+                    warn_unserved_once(refusal)
+                yield operation
+                operation.finish()
+            except BaseException:
+                operation.cancel()
+                raise
         except BaseException:
+            # Once more, as it may be the end that was interrupted.
             operation.cancel()
             raise
 

@@ -36,7 +36,8 @@ class NoServer(MinervaError):
 
 
 class Unreachable(MinervaError):
-    """The server went away and did not come back in time, or did not answer. What was asked may have been done."""
+    """The server went away and did not come back in time, or did not answer, or the client was closed before it did. What was asked may
+    have been done."""
 
     def __init__(self, message: str, request_id: str = "") -> None:
         super().__init__(message)
@@ -47,6 +48,13 @@ class Unreachable(MinervaError):
 def closed(request_id: str = "") -> Unreachable:
     """What is told who waits for a client that is closed meanwhile."""
     return Unreachable("the client was closed before the server answered", request_id)
+
+
+class NoThread(MinervaError):
+    """The process may start no more threads, and one was needed to hold something or to hear when an operation may begin."""
+
+    def __init__(self) -> None:
+        super().__init__("This process may start no more threads, and it takes one to hear the server.")
 
 
 class Refused(MinervaError):
@@ -129,6 +137,7 @@ class NotKnown(Refused):
 
 
 UNSERVED = (
+    NoThread,
     NotIdentified,
     UnknownTenant,
     UnknownDevice,
@@ -139,8 +148,9 @@ UNSERVED = (
     Busy,
     Stopping,
 )
-"""What says that the server has nothing to do with this program, does not know what it asks, that its operator wants it so, or that it
-could not take more for as long as the client is patient, and not that the program asked for something wrong."""
+"""What says that the server has nothing to do with this program, does not know what it asks, that its operator wants it so, that it
+could not take more for as long as the client is patient, or that nobody here can hear it, and not that the program asked for something
+wrong."""
 
 _CLASSES: dict[str, type[Refused]] = {
     "not-identified": NotIdentified,

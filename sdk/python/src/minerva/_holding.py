@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import functools
 import math
@@ -17,9 +18,9 @@ import grpc
 
 from . import _link, _wire
 from ._apart import Latch, apart, in_background
-from ._connection import Link, status_of_stream
-from ._errors import MinervaError, Status
-from ._retry import Backoff
+from ._connection import Link, status_of_stream, tell
+from ._errors import MinervaError, NoThread, Status, closed
+from ._keeping import Keeping, Owing
 from ._types import Level
 from .v1 import participation_pb2 as v1
 from .v1.participation_pb2_grpc import ParticipationStub
@@ -28,7 +29,7 @@ _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 
 
-class Kept(Generic[_Request, _Response]):
+class Kept(Keeping[_Response], Generic[_Request, _Response]):
     """A stream that is open until it is released. When the server was away, it is opened again."""
 
     def __init__(
@@ -37,15 +38,14 @@ class Kept(Generic[_Request, _Response]):
         method: Callable[[ParticipationStub], grpc.UnaryStreamMultiCallable[_Request, _Response]],
         request: _Request,
     ) -> None:
+        super().__init__()
         self._link = link
         self._method = method
         self._request = request
-        self._last: _Response | None = None
-        self._error: MinervaError | None = None
-        self._refusal: MinervaError | None = None
-        """What the server said to the last try, if it said no for now."""
         self._heard = Latch()
-        self._released = Latch()
+        self._is_released = False
+        self._stopped = Latch()
+        """Opens when it is released, or its client closed."""
         self._over: Latch | None = None
         """Opens when its thread ends. Absent without one."""
         self._call: grpc.Call | None = None
@@ -59,9 +59,7 @@ class Kept(Generic[_Request, _Response]):
         try:
             self._over = in_background(functools.partial(self._keep, link))
             if self._over is None:
-                # Nobody could hold it: it goes on without, as the interpreter ends.
-                self._link = None
-                return
+                raise NoThread
             # A server that goes away meanwhile does not fail it: it is asked when it is back. One that refuses all the while does.
             is_heard = self._heard.wait(link.server.patience_seconds)
             error = self._error if is_heard else self._refusal
@@ -69,6 +67,7 @@ class Kept(Generic[_Request, _Response]):
                 raise error
         except BaseException:
             # Interrupted or refused, nobody has it who could release it.
+            self._is_released = True
             self.release()
             self._link, self._error = None, None
             raise
@@ -78,7 +77,10 @@ class Kept(Generic[_Request, _Response]):
         # A child of the process that holds it has a copy of this, and not the stream; and the end of a process ends it anyway.
         if self._link is None or self._link.process != os.getpid() or sys.is_finalizing():
             return
-        self._released.open()
+        self._is_released = True
+        self._stopped.open()
+        if self._over is not None and self._over.is_open:
+            return
         apart(self._cancel)
         if self._over is not None:
             self._over.wait(_link.TELL_SECONDS_MAX)
@@ -89,22 +91,24 @@ class Kept(Generic[_Request, _Response]):
             call.cancel()
 
     def _keep(self, link: Link) -> None:
-        backoff = Backoff()
-        while not self._released.is_open:
-            status = self._hold_once(link, backoff)
+        """Until it is released, refused for good, or its client closed."""
+        link.opened_by_close.add(self._stopped)
+        try:
+            while not self._is_released:
+                status = self._hold_once(link)
+                if self._is_released:
+                    break
+                wait = self._stream_ended(link.server, status, link.is_closed)
+                self._changed()
+                if wait is None:
+                    break
+                if not self._stopped.wait(wait):
+                    link.server.revive(None)
+        finally:
+            link.opened_by_close.discard(self._stopped)
             self._last = None
             self._changed()
-            if self._released.is_open:
-                return
-            self._error = link.server.absence(status)
-            if self._error is None and not status.is_worth_another_try:
-                self._error = status.refusal()
-            if self._error is not None:
-                self._heard.open()
-                return
-            self._refusal = status.refusal() if status.is_refusal else None
-            self._released.wait(backoff.after(status))
-            link.server.revive(None)
+            self._heard.open()
 
     def _asked(self) -> _Request:
         """What is asked for, when it is asked again too."""
@@ -113,25 +117,22 @@ class Kept(Generic[_Request, _Response]):
     def _changed(self) -> None:
         """What was told last is another."""
 
-    def _hold_once(self, link: Link, backoff: Backoff) -> Status:
+    def _hold_once(self, link: Link) -> Status:
         """One stream, from its begin to its end."""
         try:
             self._call = call = self._method(link.stub)(self._asked(), metadata=link.server.metadata)
-            if self._released.is_open:
+            if self._is_released:
                 call.cancel()
             for change in call:
-                backoff.reset()
-                link.server.is_served = True
-                self._last = change
+                self._told(link.server, change)
                 self._heard.open()
                 self._changed()
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
         except grpc.RpcError as error:
             return status_of_stream(error)
         except ValueError:
-            # grpcio's way to say that the client was closed meanwhile.
-            self._released.open()
-            self._heard.open()
+            if not link.is_closed:
+                raise
             return Status(grpc.StatusCode.CANCELLED)
         finally:
             self._call = None
@@ -172,13 +173,9 @@ class Debt(Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
     def __init__(self, link: Link | None, request: v1.HoldDebtRequest) -> None:
         self._waiting: list[SimpleQueue[None]] = []
         """Those that wait, who are told of each change."""
-        self._owing = v1.ReportDebtRequest(
-            name=request.name, service_ns=request.service_ns, tied_bytes=request.tied_bytes
-        )
-        self._reported = -math.inf
-        within = request.done_within_ns if request.HasField("done_within_ns") else None
-        self._due = None if within is None else time.monotonic() + within / 1e9
-        self._is_asked = False
+        self._owing = Owing(request, time.monotonic())
+        self._reporter = _thread.allocate_lock()
+        """Of the one thread that reports. The main thread takes it not, as an interrupt might leave it held."""
         super().__init__(link, lambda stub: stub.HoldDebt, request)
 
     @property
@@ -213,23 +210,37 @@ class Debt(Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
     def report(self, done: float, *, service: float | None = None, tied_bytes: int | None = None) -> None:
         """So many seconds of it are done. `service` is all of it and `tied_bytes` what the rest ties, where that is not what it was.
         Told at most once a second, and the end of it at once."""
-        self._owing = _wire.debt_report(self._owing, done, service, tied_bytes)
-        link, now = self._link, time.monotonic()
-        is_over = self._owing.done_ns >= self._owing.service_ns
-        is_soon = now - self._reported < _link.REPORT_SECONDS and not is_over
-        if link is None or link.process != os.getpid() or self._error is not None or is_soon:
+        self._owing.report(done, service, tied_bytes, time.monotonic())
+        link = self._link
+        if link is None or link.process != os.getpid() or self._error is not None or not self._owing.is_untold:
             return
-        self._reported = now
-        last = self._last
-        self._owing.registration = 0 if last is None else last.registration
-        link.tell(link.stub.ReportDebt, self._owing)
+        # One that is under way sends this too.
+        if not self._reporter.locked():
+            tell(
+                functools.partial(self._report, link),
+                lambda: link.try_once(link.stub.ReportDebt, self._owing.newest(self._last)),
+            )
+
+    def _report(self, link: Link) -> None:
+        """Tells how far it is for as long as there is more to tell; one thread at a time, as what is told later would be undone by
+        what arrives after it and is older. Not for the main thread."""
+        while self._owing.is_untold and self._reporter.acquire(blocking=False):
+            try:
+                with contextlib.suppress(MinervaError):
+                    link.call_newest(link.stub.ReportDebt, self._newest)
+            finally:
+                # Whoever reports from here on finds nobody under way, or is seen by the loop.
+                self._reporter.release()
+
+    def _newest(self) -> v1.ReportDebtRequest:
+        """For a try to report; raises where the debt is no more."""
+        newest = self._owing.newest(self._last)
+        if self._is_released or self._error is not None:
+            raise self._error or closed()
+        return newest
 
     def _asked(self) -> v1.HoldDebtRequest:
-        if not self._is_asked:
-            self._is_asked = True
-            return self._request
-        left = None if self._due is None else self._due - time.monotonic()
-        return _wire.debt_again(self._request, self._owing, left)
+        return self._owing.asked(time.monotonic())
 
     def _changed(self) -> None:
         for changes in list(self._waiting):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import sys
 import threading
 import time
 import uuid
@@ -12,7 +13,7 @@ import warnings
 from collections.abc import Callable
 
 from ._address import Address, Credentials
-from ._errors import MinervaError, NoServer, NoServerWarning, Refused, Status, UnservedWarning
+from ._errors import MinervaError, NoServer, NoServerWarning, Status, UnservedWarning
 from ._find import Found, find
 
 PATIENCE_SECONDS = 10.0
@@ -49,6 +50,9 @@ _UNIX_OPTIONS = (*_OPTIONS, ("grpc.default_authority", "minervad.invalid"))
 
 _FORKED = "this process was forked from one that used Minerva already; use it in one of them only, or start with spawn"
 
+# Whose lines say nothing of what a warning is about: this package's, and what stands between it and its caller.
+_NOT_THE_PROGRAM = frozenset({"minerva", "contextlib", "asyncio"})
+
 _warned = False
 _warned_unserved = False
 # Set in a process that was forked from one in which grpcio ran for us: its threads are not there, and calls would hang or fail.
@@ -80,16 +84,24 @@ def warn_once(absence: str) -> None:
     if not _warned:
         _warned = True
         text = f"Minerva is not there: {absence}. Levels and boosts have no effect, and coordinated work begins at once."
-        warnings.warn(text, NoServerWarning, stacklevel=3)
+        warnings.warn(text, NoServerWarning, stacklevel=_stack_level())
 
 
-def warn_unserved_once(refusal: Refused) -> None:
+def warn_unserved_once(refusal: MinervaError) -> None:
     """Says once in a process that the server does not serve it."""
     global _warned_unserved
     if not _warned_unserved:
         _warned_unserved = True
         text = f"Minerva does not serve this program: {refusal} It goes on without; strict=True makes this an exception."
-        warnings.warn(text, UnservedWarning, stacklevel=5)
+        warnings.warn(text, UnservedWarning, stacklevel=_stack_level())
+
+
+def _stack_level() -> int:
+    """Of a warning, so that it shows the line of the program that called this package, by whichever way."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_PROGRAM:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class Server:
@@ -123,7 +135,6 @@ def look(address: str | None, credentials: Credentials | None, patience_seconds:
         return _FORKED
     found = find(address, os.environ)
     if found.address is None:
-        warn_once(found.absence)
         return found.absence
     _used = True
     return Server(found, found.address, credentials or Credentials.from_environment(), patience_seconds)
@@ -136,6 +147,8 @@ class Search:
         self._asked = (address, credentials, patience_seconds)
         self._looked = -math.inf
         self._lock = threading.Lock()
+        self.is_over = False
+        """The client is closed: what is found from here on is not for it."""
 
     def look(self) -> Server | str:
         """The server, or why there is none."""
@@ -145,7 +158,7 @@ class Search:
     def is_due(self) -> bool:
         """Whether to look again now; one of several that ask is told so."""
         with self._lock:
-            is_due = time.monotonic() - self._looked >= LOOK_PERIOD_SECONDS
+            is_due = not self.is_over and time.monotonic() - self._looked >= LOOK_PERIOD_SECONDS
             if is_due:
                 self._looked = time.monotonic()
             return is_due
@@ -164,7 +177,7 @@ class Search:
 
     def end(self) -> None:
         """The client is closed."""
-        self._looked = math.inf
+        self.is_over = True
 
 
 def new_key() -> str:

@@ -2,87 +2,105 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 import grpc
 
 from . import cache
 from ._apart import Latch, in_background
-from ._connection import Link, status_of_stream
-from ._errors import MinervaError, Status
+from ._connection import Link, status_of_stream, tell
+from ._errors import NoServer, NoThread, Refused, Status, closed
 from ._types import Begun
-from ._waiting import Waiting
+from ._waiting import Operation, Waiting
 from .v1 import participation_pb2 as v1
+from .v1.participation_pb2_grpc import ParticipationStub
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
 
 
-class Coordinated:
+class Coordinated(Operation):
     """An operation that may begin."""
 
     def __init__(self, link: Link | None, key: str, written: cache.Written | None = None) -> None:
+        super().__init__(key, written)
         self._link = link
-        self.request_id = key
-        """The key it was asked for under."""
-        self.begun = Begun.UNSERVED
-        """Why it begins."""
-        self.waited_seconds = 0.0
-        """How long it was held."""
-        self._written = written
         self._before_end: Callable[[], object] | None = None
         """Returns when the server has heard all that it hears before the operation's end."""
-
-    @property
-    def path(self) -> str | None:
-        """Where to write: the path that was given. Asked for the first time, it is by then a link to an empty file in the pool, if the
-        operation goes there and the pool takes it; what was there before is gone."""
-        if self._written is None:
-            return None
-        return (self._written if self.begun is Begun.IN_POOL else self._written.in_place()).placed()
+        self._end_is_told = _thread.allocate_lock()
+        """Taken for good, by the thread that tells it."""
 
     def finish(self) -> None:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
-        link = self._end()
-        if link is not None:
-            link.tell(link.stub.Finish, v1.FinishRequest(request_id=self.request_id), self._before_end)
+        self._end(lambda stub: stub.Finish, v1.FinishRequest(request_id=self.request_id))
 
     def cancel(self) -> None:
         """It will not be done, or not to its end."""
-        link = self._end()
-        if link is not None:
-            link.tell(link.stub.Cancel, v1.CancelRequest(request_id=self.request_id), self._before_end)
+        self._end(lambda stub: stub.Cancel, v1.CancelRequest(request_id=self.request_id))
 
-    def _end(self) -> Link | None:
-        """Whom to tell: nobody the second time, or in a child of the process that asked."""
-        link, self._link = self._link, None
-        return link if link is not None and link.process == os.getpid() else None
+    def _end(
+        self,
+        method: Callable[[ParticipationStub], grpc.UnaryUnaryMultiCallable[_Request, _Response]],
+        request: _Request,
+    ) -> None:
+        """Tells it to nobody the second time, or in a child of the process that asked."""
+        link = self._link
+        if link is None or link.process != os.getpid():
+            return
 
-    def _ask(self, request: v1.CoordinateRequest) -> None:
+        def send() -> None:
+            if self._end_is_told.acquire(blocking=False):
+                if self._before_end is not None:
+                    self._before_end()
+                link.call(method(link.stub), request)
+
+        tell(send, lambda: link.try_once(method(link.stub), request))
+        # Not before: who is interrupted until here ends it once more, and of the two one is told.
+        self._link = None
+
+    def _ask(self, request: v1.CoordinateRequest, asked: float) -> None:
         """Returns when it may begin. What raises leaves nothing under way."""
-        link, asked = self._link, time.monotonic()
+        link = self._link
         if link is None:
             return
-        asking = Asking(link, request)
+        waiting = Waiting(link.server, request, asked)
+        if self._written is not None:
+            self._written.offer(request, waiting.left(time.monotonic()))
+        asking = Asking(link, request, waiting)
         self._before_end = asking.end
         try:
-            begun = asking.wait()
-            self.begun, self.waited_seconds = begun or Begun.UNSERVED, time.monotonic() - asked
-            if begun is Begun.IN_POOL or begun is None:
+            self.begun = asking.wait()
+            self.waited_seconds = time.monotonic() - asked
+            if self.begun is Begun.IN_POOL:
                 # Nothing is under way on the server.
                 self._link = None
-            elif begun is not Begun.TOLD:
+            elif self.begun is not Begun.TOLD:
                 # It has begun, whether or not the server is there to hear of it.
-                begin = v1.BeginRequest(request_id=self.request_id)
-                self._before_end = link.tell(link.stub.Begin, begin, asking.end, is_awaited=False)
-        except MinervaError:
-            # Refused, it is not under way.
+                self._before_end = tell_begun(link, self.request_id, asking.end)
+        except (Refused, NoServer):
+            # It is not under way.
             self._link = None
             in_background(asking.end)
             raise
         except BaseException:
             self.cancel()
             raise
+
+
+def tell_begun(link: Link, key: str, after: Callable[[], object]) -> Callable[[], object] | None:
+    """That an operation has begun by itself, once `after` has returned. What returns when the server has heard it, if it has not by now."""
+    request = v1.BeginRequest(request_id=key)
+
+    def send() -> None:
+        after()
+        link.call(link.stub.Begin, request)
+
+    return tell(send, lambda: link.try_once(link.stub.Begin, request), is_awaited=False)
 
 
 class _Stream:
@@ -132,6 +150,10 @@ class _Stream:
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the wait")
         except grpc.RpcError as error:
             return status_of_stream(error)
+        except ValueError:
+            if not self._link.is_closed:
+                raise
+            return Status(grpc.StatusCode.CANCELLED)
         finally:
             self._call = None
 
@@ -139,26 +161,27 @@ class _Stream:
 class Asking:
     """The wait of one operation, which another thread can end."""
 
-    def __init__(self, link: Link, request: v1.CoordinateRequest) -> None:
+    def __init__(self, link: Link, request: v1.CoordinateRequest, waiting: Waiting) -> None:
         self._link = link
         self._request = request
-        self._waiting = Waiting(link.server, request, time.monotonic())
+        self._waiting = waiting
         self._stream = _Stream(link, request)
 
-    def wait(self) -> Begun | None:
-        """Asks, and asks again under the same key when the server was away, until the operation begins. None where nobody can listen for
-        the answer, as the interpreter ends."""
+    def wait(self) -> Begun:
+        """Asks, and asks again under the same key when the server was away, until the operation begins."""
         while True:
             self._stream = _Stream(self._link, self._request)
             if in_background(self._stream.listen) is None:
-                return None
+                raise NoThread
             status = self._listen(self._stream.heard)
             begun = self._waiting.begun(time.monotonic())
             if begun is None:
-                time.sleep(self._waiting.ended(status, time.monotonic()))
+                self._link.pause(self._waiting.ended(status, time.monotonic()))
                 begun = self._waiting.begun(time.monotonic())
             if begun is not None:
                 return begun
+            if self._link.is_closed:
+                raise closed(self._request.request_id)
             self._link.server.revive(self._waiting.left(time.monotonic()))
 
     def end(self) -> None:

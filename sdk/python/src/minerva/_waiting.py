@@ -4,11 +4,34 @@ from __future__ import annotations
 
 import threading
 
+from . import cache
 from ._errors import Refused, Status
 from ._link import Server
 from ._retry import Backoff
 from ._types import Begun
 from .v1 import participation_pb2 as v1
+
+
+class Operation:
+    """An operation, and where what it writes goes."""
+
+    def __init__(self, key: str, written: cache.Written | None) -> None:
+        self.request_id = key
+        """The key it was asked for under."""
+        self.begun = Begun.UNSERVED
+        """Why it begins."""
+        self.waited_seconds = 0.0
+        """How long it was held."""
+        self._written = written
+
+    @property
+    def path(self) -> str | None:
+        """Where to write: the path that was given. Asked for the first time, it is by then a link to an empty file in the pool, if the
+        operation goes there and the pool takes it; what was there before is gone. For that the cache's service of this machine is asked,
+        and its answer waited for, also in a program with an event loop."""
+        if self._written is None:
+            return None
+        return (self._written if self.begun is Begun.IN_POOL else self._written.in_place()).placed()
 
 
 class Waiting:

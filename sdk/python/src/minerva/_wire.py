@@ -166,12 +166,8 @@ def coordinate_request(
         request.done_within_ns = nanoseconds(deadline, "deadline")
     if begin_by is not None:
         request.begin_within_ns = nanoseconds(begin_by, "begin_by")
-    if pool is not None:
-        if path is None or "write" not in Access(access).value:
-            raise ValueError("what may go to a pool is a file that is written: give its path, and access as one of writes")
-        offer = cache.offer(pool)
-        if offer is not None:
-            request.pool.left_bytes, request.pool.device = offer
+    if pool is not None and (path is None or "write" not in Access(access).value):
+        raise ValueError("what may go to a pool is a file that is written: give its path, and access as one of writes")
     return request
 
 

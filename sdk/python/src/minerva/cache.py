@@ -16,14 +16,17 @@ from __future__ import annotations
 import builtins
 import contextlib
 import json
+import math
 import os
 import socket as sockets
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from typing import IO, Any, Literal
 
 from . import _device
+from .v1 import participation_pb2 as v1
 
 Pool = Literal["temporary", "stable"]
 
@@ -31,20 +34,37 @@ SOCKET_DEFAULT = "/run/minerva-fs/control.sock"
 SOCKET_VARIABLE = "MINERVA_CACHE_SOCKET"
 _PATIENCE_SECONDS = 10.0
 _ANSWER_BYTES_MAX = 64 << 20
+_PART_BYTES = 64 << 10
 
 
-def _ask(request: dict[str, Any]) -> dict[str, Any] | None:
-    """The service's answer; None where there is none that can be read."""
+def _ask(request: dict[str, Any], seconds: float = math.inf) -> dict[str, Any] | None:
+    """The service's answer; None where there is none that can be read, or that comes within some seconds."""
+    end = time.monotonic() + min(seconds, _PATIENCE_SECONDS)
     try:
         with sockets.socket(sockets.AF_UNIX) as stream:
-            stream.settimeout(_PATIENCE_SECONDS)
+            stream.settimeout(_left(end))
             stream.connect(os.environ.get(SOCKET_VARIABLE, SOCKET_DEFAULT))
             stream.sendall(json.dumps(request).encode() + b"\n")
-            with stream.makefile("rb") as answers:
-                answer = json.loads(answers.readline(_ANSWER_BYTES_MAX))
+            line = bytearray()
+            while not line.endswith(b"\n") and len(line) < _ANSWER_BYTES_MAX:
+                # Each part may come late; all of them are to come in time.
+                stream.settimeout(_left(end))
+                part = stream.recv(_PART_BYTES)
+                if not part:
+                    break
+                line += part
+        answer = json.loads(line)
     except (OSError, ValueError):
         return None
     return answer if isinstance(answer, dict) else None
+
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    # 0 would be another kind of socket, which does not wait at all.
+    if left <= 0:
+        raise TimeoutError
+    return left
 
 
 def _mask() -> int:
@@ -111,8 +131,24 @@ class Written:
 
     def __init__(self, path: str, pool: Pool | None = None, bytes: int = 0) -> None:
         self._path = path
-        self._pool = pool
+        self.pool = pool
+        """The one that it may go to, until it is asked where it is."""
         self._bytes = bytes
+
+    def offer(self, request: v1.CoordinateRequest, seconds: float | None) -> None:
+        """Says in the request what the pool takes. Waits for the cache's service to tell, some seconds at most, by which the request's
+        deadline is nearer then."""
+        if self.pool is None:
+            return
+        begin = time.monotonic()
+        offered = offer(self.pool, math.inf if seconds is None else seconds)
+        if offered is not None:
+            request.pool.left_bytes, request.pool.device = offered
+        within = request.WhichOneof("deadline")
+        if within is not None:
+            passed_ns = round((time.monotonic() - begin) * 1e9)
+            # 0 would be refused as one that has passed.
+            setattr(request, within, max(getattr(request, within) - passed_ns, 1))
 
     def in_place(self) -> Written:
         """The same, but not in a pool."""
@@ -121,7 +157,7 @@ class Written:
     def placed(self) -> str:
         """The path, where the file in the pool is by then, empty, as a link. The link is what to write to, as the file below is gone from
         the pool once it was moved here."""
-        pool, self._pool = self._pool, None
+        pool, self.pool = self.pool, None
         if pool is not None:
             _place(self._path, pool, None, self._bytes)
         return self._path
@@ -163,10 +199,10 @@ def deferred(
         yield file
 
 
-def offer(pool: Pool) -> tuple[int, str] | None:
-    """What a pool still takes, in bytes, and the disk that it lies on, empty for memory; None where no service answers, or the user is
-    several tenants or none."""
-    answer = _ask({"ask": "status"})
+def offer(pool: Pool, seconds: float = math.inf) -> tuple[int, str] | None:
+    """What a pool still takes, in bytes, and the disk that it lies on, empty for memory; None where no service answers, or not within
+    some seconds, or the user is several tenants or none."""
+    answer = _ask({"ask": "status"}, seconds)
     tenants = answer.get("tenants", []) if answer is not None and answer.get("answer") == "status" else []
     if len(tenants) != 1 or tenants[0].get("leaving"):
         return None
