@@ -1,4 +1,4 @@
-//! Pairs of the two arms, and how far they are apart.
+//! Pairs of a simulated and a real arm, and how far they are apart.
 
 use crate::job::Job;
 use crate::{Arm, Outcome};
@@ -9,14 +9,14 @@ pub const THROUGHPUT_ERROR_MAX: f64 = 0.15;
 /// The 99th percentile within this part.
 pub const P99_ERROR_MAX: f64 = 0.30;
 
-/// One job, both arms.
+/// One job, the simulated arm and the real one that it is judged by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     /// What was run.
     pub job: Job,
     /// On the simulator.
     pub simulated: Arm,
-    /// On the kernel.
+    /// On the kernel, or at a server.
     pub real: Arm,
 }
 
@@ -159,6 +159,17 @@ struct Spread {
 
 fn relative(simulated: f64, real: f64) -> f64 {
     (simulated / real.max(f64::MIN_POSITIVE) - 1.0).abs()
+}
+
+/// What another arm got of the same job, in one line.
+pub fn beside(name: &str, arm: &Arm) -> String {
+    let mut text = format!("{name}: {:.2} MB/s", arm.whole.bytes_per_second() / 1e6);
+    for (index, tenant) in arm.whole.tenants.iter().enumerate() {
+        let share = arm.whole.share(index);
+        // Writing to a String cannot fail.
+        let _ = write!(text, "; share {share:.3} mean {:.2} p99 {:.2} ms", tenant.mean_ms, tenant.p99_ms);
+    }
+    text
 }
 
 /// The worst pair's error.

@@ -18,6 +18,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeSet;
 
+/// The elevator of a job is drawn from these, each as often.
+const ELEVATORS: [Elevator; 4] = [Elevator::None, Elevator::Deadline, Elevator::Bfq, Elevator::Bfq];
 /// So many jobs are drawn unless another number is asked for.
 pub const COUNT: usize = 14;
 /// Bytes of a block, smallest and largest, as powers of two.
@@ -37,11 +39,7 @@ pub fn draw(seed: u64, count: usize) -> Vec<Job> {
 
 fn job(random: &mut Pcg64Mcg) -> Job {
     let profile = PROFILES[random.random_range(0..PROFILES.len())];
-    let elevator = match random.random_range(0..4) {
-        0 => Elevator::None,
-        1 => Elevator::Deadline,
-        _ => Elevator::Bfq,
-    };
+    let elevator = ELEVATORS[random.random_range(0..ELEVATORS.len())];
     let weighed = elevator == Elevator::Bfq;
     let count = if random.random_range(0..4) == 0 { 3 } else { 2 };
     let mut tenants: Vec<TenantJob> = (0..count).map(|_| tenant(random)).collect();
@@ -114,7 +112,7 @@ mod tests {
     fn all_of_each_range_is_drawn() {
         let jobs = many();
         let pairs: BTreeSet<(&str, &str)> = jobs.iter().map(|job| (job.profile, job.elevator.as_str())).collect();
-        assert_eq!(pairs.len(), PROFILES.len() * 3);
+        assert_eq!(pairs.len(), PROFILES.len() * Elevator::ALL.len());
         let tenants = || jobs.iter().flat_map(|job| &job.tenants);
         let kinds: BTreeSet<(bool, bool)> = tenants().map(|tenant| (tenant.random, tenant.write)).collect();
         let blocks: BTreeSet<u32> = tenants().map(|tenant| tenant.block_bytes).collect();

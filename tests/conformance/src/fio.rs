@@ -6,13 +6,11 @@
 
 use crate::job::TenantJob;
 use crate::log::{Entry, Window};
+use crate::way::Duration;
 use anyhow::{Context as _, bail};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-
-/// After the window, so that everybody still is at work when it ends.
-const TAIL_MS: u64 = 1000;
 
 /// One process of fio.
 pub(crate) struct Process<'a> {
@@ -21,13 +19,6 @@ pub(crate) struct Process<'a> {
     pub(crate) region_bytes: u64,
     /// Its cgroup below the controller's mount, if it has one.
     pub(crate) cgroup: Option<String>,
-}
-
-/// How long to run: first without counting, then counting.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Duration {
-    pub(crate) ramp_ms: u64,
-    pub(crate) counted_ms: u64,
 }
 
 /// The text of a job file. Everyone starts at once.
@@ -67,7 +58,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<(Vec<Vec<Entry>>, Window)> {
     let folder = tempfile::tempdir().context("make a folder for fio's job file")?;
     let path = folder.path().join("job.fio");
-    std::fs::write(&path, job_file(device, processes, duration.ramp_ms + duration.counted_ms + TAIL_MS))
+    std::fs::write(&path, job_file(device, processes, duration.whole_ms()))
         .with_context(|| format!("write {}", path.display()))?;
     let mut command = Command::new("fio");
     command.arg("--output=summary").arg(&path).current_dir(folder.path());
@@ -85,7 +76,7 @@ pub(crate) fn run(
         logs.push(text.lines().map(parse_line).collect::<anyhow::Result<Vec<Entry>>>()?);
     }
     let first_ms = logs.iter().flatten().map(|entry| entry.at_ms).min().context("fio logged no request")?;
-    Ok((logs, Window { from_ms: first_ms + duration.ramp_ms, length_ms: duration.counted_ms }))
+    Ok((logs, duration.window(first_ms)))
 }
 
 /// A line of the log: `milliseconds, nanoseconds, direction, bytes, offset, priority`.
@@ -122,7 +113,7 @@ mod tests {
                 .iter()
                 .enumerate()
                 .map(|(index, tenant)| {
-                    let (offset_bytes, region_bytes) = region(&job, index, 64 << 30);
+                    let (offset_bytes, region_bytes) = region(job.tenants.len(), index, 64 << 30);
                     Process { tenant, offset_bytes, region_bytes, cgroup: Some(format!("drawn/{index}")) }
                 })
                 .collect();

@@ -1,5 +1,6 @@
 //! What this host adds to a request of the emulated disk: system calls, the loop device's worker, FUSE, two changes of
-//! process and a late timer. Measured by the real arm on two calibration disks, and played by the simulated arm.
+//! process and a late timer; through `minerva-blk` also the ring there and back. Measured by the real arm on two calibration disks, and
+//! played by the simulated arm.
 //!
 //! Each request passes a station that serves one at a time (copying and thinking of the FUSE threads), and besides takes
 //! some time during which others may pass: half of it on the way to the disk and half on the way back. Rare long delays are
@@ -12,9 +13,14 @@ use serde::{Deserialize, Serialize};
 pub(crate) const CONSTANT_US: f64 = 1000.0;
 /// A delay of this many times what nine in ten do not exceed is a stall.
 const STALL_FACTOR: f64 = 2.0;
+/// The way through the kernel has four changes of process of about the same length. One is above the elevator: to the process that
+/// waits for the answer.
+pub(crate) const ABOVE_ELEVATOR: f64 = 1.0 / 4.0;
+/// Through a server there are two more, and two are above its scheduler: to the server, and back.
+pub(crate) const ABOVE_SERVER: f64 = 2.0 / 6.0;
 
 /// What was measured of a host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// Of the station, for each request, in nanoseconds.
     pub station_ns: f64,
@@ -22,6 +28,21 @@ pub struct Host {
     pub station_ns_per_byte: f64,
     /// Everything else: pairs of a part of all requests, rising to 1, and the nanoseconds that it did not exceed.
     pub delay_ns: Vec<(f64, f64)>,
+    /// The part of the usual delay that lies above whoever orders requests, and in which others can be served.
+    #[serde(default = "above_elevator")]
+    pub above_part: f64,
+}
+
+/// Of records that were made when there was no other.
+const fn above_elevator() -> f64 {
+    ABOVE_ELEVATOR
+}
+
+impl Default for Host {
+    /// One that adds nothing.
+    fn default() -> Self {
+        Self { station_ns: 0.0, station_ns_per_byte: 0.0, delay_ns: Vec::new(), above_part: ABOVE_ELEVATOR }
+    }
 }
 
 impl Host {
@@ -33,6 +54,7 @@ impl Host {
             station_ns: mean(self.station_ns, later.station_ns),
             station_ns_per_byte: mean(self.station_ns_per_byte, later.station_ns_per_byte),
             delay_ns: delays.map(|((part, left), (_, right))| (*part, mean(*left, *right))).collect(),
+            above_part: self.above_part,
         }
     }
 
@@ -52,10 +74,10 @@ impl Host {
         Nanos((low + along * (high - low)).max(0.0) as u64)
     }
 
-    /// How long a process takes to learn of an answer: the last part of the way back, above the block layer, which meanwhile
-    /// could serve others. The way has four changes of process of about the same length; this is one of them.
+    /// How long a process takes to learn of an answer and to be heard again: the part of the way above whoever orders requests, who
+    /// meanwhile could serve others.
     pub(crate) fn wake(&self) -> Nanos {
-        Nanos(self.delay(0.5).0 / 4)
+        Nanos((self.delay(0.5).0 as f64 * self.above_part) as u64)
     }
 
     /// Delays from this part on are stalls.
@@ -85,5 +107,20 @@ impl Host {
         const STEPS: u32 = 1000;
         let sum: u64 = (0..STEPS).map(|step| self.delay((f64::from(step) + 0.5) / f64::from(STEPS)).0).sum();
         Nanos(sum / u64::from(STEPS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ABOVE_SERVER, Host};
+    use minerva_model::Nanos;
+
+    #[test]
+    fn a_record_without_a_part_above_is_of_the_way_through_the_kernel() {
+        let text = r#"{ "station_ns": 1.0, "station_ns_per_byte": 2.0, "delay_ns": [[1.0, 1200.0]] }"#;
+        let host: Host = serde_json::from_str(text).unwrap();
+        assert_eq!((host.wake(), host.between(&host)), (Nanos(300), host.clone()));
+        let served = Host { above_part: ABOVE_SERVER, ..host };
+        assert_eq!((served.wake(), served.between(&served).wake()), (Nanos(400), Nanos(400)));
     }
 }

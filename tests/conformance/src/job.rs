@@ -1,5 +1,6 @@
 //! The jobs, as data. Both arms read the same list; adding a job is adding a row.
 
+use minerva_blocksched::SchedulerName;
 use std::fmt;
 
 /// A disk that seeks.
@@ -11,7 +12,7 @@ pub const FAST_HDD: &str = "sas10k-300g";
 /// All of them.
 pub const PROFILES: [&str; 3] = [HDD, FAST_HDD, SSD];
 
-/// Who orders requests.
+/// Who orders requests in the kernel. Each is modelled by a scheduler of the catalogue, which `minerva-blk` has too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elevator {
     /// Nobody.
@@ -23,6 +24,18 @@ pub enum Elevator {
 }
 
 impl Elevator {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Deadline, Self::Bfq];
+
+    /// The scheduler of the catalogue that does the same.
+    pub const fn scheduler(self) -> SchedulerName {
+        match self {
+            Self::None => SchedulerName::Noop,
+            Self::Deadline => SchedulerName::MqDeadline,
+            Self::Bfq => SchedulerName::Bfq,
+        }
+    }
+
     /// The kernel's name.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -89,7 +102,6 @@ pub fn jobs() -> Vec<Job> {
     let writer = |random, block_bytes, depth| TenantJob { write: true, ..reader(random, block_bytes, depth) };
     let mut jobs = Vec::new();
     let mut add = |profile, elevator, tenants: Vec<TenantJob>| jobs.push(Job { profile, elevator, tenants });
-    let all = [Elevator::None, Elevator::Deadline, Elevator::Bfq];
     add(HDD, Elevator::Bfq, weighted(reader(false, 256 * K, 1), &[800, 100]));
     add(HDD, Elevator::None, vec![reader(true, 4 * K, 1), reader(false, 64 * K, 1)]);
     add(HDD, Elevator::Deadline, weighted(reader(true, 16 * K, 4), &[100, 100]));
@@ -100,13 +112,13 @@ pub fn jobs() -> Vec<Job> {
         add(HDD, Elevator::Bfq, weighted(reader(false, 64 * K, 1), &weights));
         add(SSD, Elevator::Bfq, weighted(reader(false, 256 * K, 4), &weights));
     }
-    for elevator in all {
+    for elevator in Elevator::ALL {
         add(HDD, elevator, vec![reader(false, 64 * K, 1)]);
         add(HDD, elevator, vec![reader(true, 4 * K, 8)]);
         add(HDD, elevator, vec![writer(false, 64 * K, 1), writer(true, 64 * K, 1)]);
         add(SSD, elevator, vec![reader(true, 64 * K, 2), writer(true, 64 * K, 2)]);
     }
-    for elevator in all {
+    for elevator in Elevator::ALL {
         add(HDD, elevator, weighted(reader(true, 16 * K, 2), &[100; 4]));
     }
     add(HDD, Elevator::Bfq, weighted(reader(false, 256 * K, 1), &[400, 200, 100, 100]));
@@ -142,10 +154,11 @@ pub fn once_held_out() -> Vec<Job> {
 /// How many of [`jobs`] the quick suite takes.
 pub const QUICK: usize = 4;
 
-/// Where a tenant's requests lie: start and length in bytes. Each has the outer part of its own equal part of the disk.
-pub(crate) fn region(job: &Job, tenant: usize, capacity_bytes: u64) -> (u64, u64) {
+/// Where the requests of one tenant of so many lie: start and length in bytes. Each has the outer part of its own equal part of
+/// the disk.
+pub(crate) fn region(tenants: usize, tenant: usize, capacity_bytes: u64) -> (u64, u64) {
     const ALIGNMENT: u64 = 1 << 20;
-    let part = capacity_bytes / job.tenants.len() as u64 / ALIGNMENT * ALIGNMENT;
+    let part = capacity_bytes / tenants as u64 / ALIGNMENT * ALIGNMENT;
     (part * tenant as u64, (part / 4 / ALIGNMENT * ALIGNMENT).max(ALIGNMENT))
 }
 
@@ -164,14 +177,14 @@ mod tests {
     fn the_suite_covers_what_it_promises() {
         let jobs = jobs();
         assert!(jobs.len() > QUICK);
-        for elevator in [Elevator::None, Elevator::Deadline, Elevator::Bfq] {
+        for elevator in Elevator::ALL {
             let of_it = || jobs.iter().filter(move |job| job.elevator == elevator).flat_map(|job| &job.tenants);
             assert!(of_it().any(|tenant| tenant.random) && of_it().any(|tenant| !tenant.random));
             assert!(of_it().any(|tenant| tenant.write) && of_it().any(|tenant| tenant.depth > 1));
         }
         for job in jobs.iter().chain(&once_held_out()) {
             assert!((1..=4).contains(&job.tenants.len()), "{job}");
-            let (start, length) = region(job, job.tenants.len() - 1, 80 << 30);
+            let (start, length) = region(job.tenants.len(), job.tenants.len() - 1, 80 << 30);
             assert!(start + length <= 80 << 30, "{job}");
         }
     }

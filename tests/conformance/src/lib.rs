@@ -1,4 +1,4 @@
-//! One list of jobs, run on the simulator and on the real kernel over the emulated disk, and compared.
+//! One list of jobs, run on the simulator, on the real kernel over the emulated disk, and by `minerva-blk` on the same disk, and compared.
 //!
 //! | file | what |
 //! |---|---|
@@ -7,34 +7,48 @@
 //! | `parse` | a job from its description |
 //! | `host` | what this host adds to a request: measured, and a disk model that adds it |
 //! | `stalls` | short times in which the host does nothing for the disk |
+//! | `calibration` | how that is measured |
+//! | `plan` | what a tenant does, for a generator of requests |
 //! | `simulated` | a job on the simulator |
+//! | `guest_offsets` | a scheduler as it is in a server: it hears of places on guests' disks |
+//! | `way` | what the real arms have in common: time and disk |
 //! | `real` | a job on the kernel: an emulated disk, a real elevator, real cgroups, fio |
 //! | `fio` | fio's job files and its log |
-//! | `log` | what a process did within a window: the same count for both arms |
-//! | `recorded` | the real arm of an earlier run, to compare a changed simulator with it |
+//! | `served` | a job at a real `minerva-blk`, on an emulated disk without an elevator |
+//! | `server` | the process of that, and what it says of itself |
+//! | `front_end` | a tenant as a guest's driver |
+//! | `log` | what a process did within a window: the same count for all arms |
+//! | `recorded` | the real arms of an earlier run, to compare a changed simulator with them |
 //! | `compare` | pairs, and how far they are apart |
 //!
 //! The simulator is told of the host what was measured on two calibration disks before and behind each job, and nothing that
 //! was measured of a job.
 
+mod calibration;
 pub mod compare;
 pub mod draw;
 mod fio;
+mod front_end;
+mod guest_offsets;
 pub mod host;
 pub mod hosted_disk;
 pub mod job;
 mod log;
 mod parse;
+mod plan;
 pub mod real;
 pub mod recorded;
+pub mod served;
+mod server;
 pub mod simulated;
 mod stalls;
+mod way;
 
 use serde::{Deserialize, Serialize};
 
 /// What one arm says of a job: over the whole time, and in windows of it. How far those are apart is what chance does to a
 /// measurement as long as one of them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
     /// Over all windows together.
     pub whole: Outcome,

@@ -1,7 +1,7 @@
 //! Every request of a process, and what the process did within a window of time. Both arms are counted here, by the instant
 //! at which a request completed.
 
-use crate::{Outcome, TenantOutcome};
+use crate::{Arm, Outcome, TenantOutcome};
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,13 @@ impl Window {
 }
 
 /// What each process did within a window.
-pub(crate) fn outcome(logs: &[Vec<Entry>], window: Window) -> Outcome {
+fn outcome(logs: &[Vec<Entry>], window: Window) -> Outcome {
     Outcome { tenants: logs.iter().map(|log| window.count(log).outcome()).collect() }
+}
+
+/// The same, also in windows of this length.
+pub(crate) fn arm(logs: &[Vec<Entry>], whole: Window, window_ms: u64) -> Arm {
+    Arm { whole: outcome(logs, whole), windows: whole.split(window_ms).map(|window| outcome(logs, window)).collect() }
 }
 
 impl Report {

@@ -22,8 +22,7 @@ impl FromStr for Job {
         let (profile, elevator) = place.trim().split_once(' ').context(form)?;
         let profile = PROFILES.into_iter().find(|known| *known == profile);
         let profile = profile.with_context(|| format!("the disk is one of {}", PROFILES.join(", ")))?;
-        let all = [Elevator::None, Elevator::Deadline, Elevator::Bfq];
-        let elevator = all.into_iter().find(|known| known.as_str() == elevator.trim());
+        let elevator = Elevator::ALL.into_iter().find(|known| known.as_str() == elevator.trim());
         let elevator = elevator.context("the elevator is one of none, mq-deadline, bfq")?;
         let tenants: Vec<TenantJob> = tenants.split('|').map(str::parse).collect::<anyhow::Result<_>>()?;
         ensure!(tenants.len() <= TENANTS_MAX, "a job has at most {TENANTS_MAX} tenants");

@@ -1,21 +1,22 @@
-//! The real arm of a run, kept in a file: a change of the simulator is compared with it in seconds and without a kernel.
+//! The real arms of a run, kept in a file: a change of the simulator is compared with them in seconds and without a kernel.
 
-use crate::Outcome;
 use crate::host::Host;
 use crate::job::Job;
+use crate::{Arm, Outcome};
 use anyhow::Context as _;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a real arm measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
+/// What was measured of real jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded<M> {
     /// By the job's description.
-    jobs: BTreeMap<String, Measured>,
+    jobs: BTreeMap<String, M>,
 }
 
-/// One job of it.
+/// One job on the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The host as it was at the time.
@@ -29,16 +30,42 @@ pub struct Measured {
     pub seconds: u64,
 }
 
-impl Recorded {
+/// One job at a server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServedMeasured {
+    /// The scheduler of the server.
+    pub scheduler: String,
+    /// The host as it was at the time, on the way through the server.
+    pub host: Host,
+    /// At the server.
+    pub served: Arm,
+    /// On the kernel.
+    pub kernel: Arm,
+    /// How long each was measured.
+    pub seconds: u64,
+}
+
+impl<M> Default for Recorded<M> {
+    fn default() -> Self {
+        Self { jobs: BTreeMap::new() }
+    }
+}
+
+impl<M: Serialize + DeserializeOwned> Recorded<M> {
     /// Adds a job, in place of an earlier measurement of the same.
-    pub fn add(&mut self, job: &Job, measured: Measured) {
+    pub fn add(&mut self, job: &Job, measured: M) {
         self.jobs.insert(job.to_string(), measured);
     }
 
     /// What was measured of a job.
-    pub fn get(&self, job: &Job) -> anyhow::Result<&Measured> {
+    pub fn get(&self, job: &Job) -> anyhow::Result<&M> {
         let found = self.jobs.get(&job.to_string());
         found.with_context(|| format!("the recorded arm lacks `{job}`; record it anew"))
+    }
+
+    /// Reads the file, or begins anew where there is none yet, or none was asked for.
+    pub fn read_or_begin(path: Option<&Path>) -> anyhow::Result<Self> {
+        path.filter(|path| path.exists()).map_or_else(|| Ok(Self::default()), Self::read)
     }
 
     /// Reads a file.

@@ -167,8 +167,9 @@ impl Worker {
             id: RequestId(0),
             flow: self.flow(key.disk, priority.stream),
             kind: work.kind,
-            // A guest says of no write whether somebody waits for it; one that an application gave a stream is its own.
-            sync: !matches!(work.kind, Kind::Write) || is_tagged,
+            // A guest says of no write whether somebody waits for it. Each may be waited for, as the kernel takes it of the direct writes of whoever
+            // serves a guest: else no weight would hold for guests that write.
+            sync: true,
             tag: Some(priority.tag),
             offset_bytes: work.offset_bytes,
             length_bytes: u32::try_from(work.length_bytes).unwrap_or(u32::MAX),
