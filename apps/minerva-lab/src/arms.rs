@@ -42,23 +42,41 @@ pub(crate) const LIKE: [&str; 3] = ["named", "unnamed", "unseen"];
 /// No elevator, and nobody who steers.
 pub(crate) const UNSTEERED: &str = "none";
 
-/// The arms on cgroup v2 and a disk without an elevator, as most hosts with NVMe are: nobody steers, iocost with equal weights on a disk
-/// that was measured for it, and Minerva through iocost and through caps.
-pub(crate) const ARMS_V2: [&str; 4] = [UNSTEERED, "iocost", STEERED_V2[0], STEERED_V2[1]];
+/// The arms on cgroup v2: elevators as the kernel ships them, BFQ without its `low_latency`, Minerva on BFQ as shipped, and those of
+/// [`WITHOUT_ELEVATOR`].
+pub(crate) const ARMS_V2: [&str; 9] = [
+    "mq-deadline",
+    "kyber",
+    UNSTEERED,
+    "bfq",
+    "bfq-low-0",
+    STEERED,
+    WITHOUT_ELEVATOR[0],
+    WITHOUT_ELEVATOR[1],
+    WITHOUT_ELEVATOR[2],
+];
 
-/// Of those, Minerva's.
-pub(crate) const STEERED_V2: [&str; 2] = ["minerva-iocost", "minerva-max"];
+/// On a disk without an elevator, as most hosts with NVMe have: iocost with equal weights on a disk that was measured for it, and Minerva
+/// through iocost and through caps.
+const WITHOUT_ELEVATOR: [&str; 3] = ["iocost", "minerva-iocost", "minerva-max"];
+
+/// Of [`ARMS_V2`], Minerva's.
+pub(crate) const STEERED_V2: [&str; 3] = [STEERED, WITHOUT_ELEVATOR[1], WITHOUT_ELEVATOR[2]];
 
 /// All names.
 pub(crate) const ALL_ARMS: [&str; 13] = {
     let (mut all, mut index) = ([UNSTEERED; 13], 0);
     while index < all.len() {
-        // `none` begins the second list and is in the first one already.
-        all[index] = if index < ARMS.len() { ARMS[index] } else { ARMS_V2[index - ARMS.len() + 1] };
+        all[index] = if index < ARMS.len() { ARMS[index] } else { WITHOUT_ELEVATOR[index - ARMS.len()] };
         index += 1;
     }
     all
 };
+
+/// Whether the arm's disk has no elevator.
+pub(crate) fn is_without_elevator(name: &str) -> bool {
+    name == UNSTEERED || WITHOUT_ELEVATOR.contains(&name)
+}
 
 /// The arm of this name, with this daemon and what its file says of the disk added; with what iocost is to know of the disk, where it was measured.
 pub(crate) fn arm(name: &str, daemon: &Minervad, model: Option<IoCostModel>) -> Arm {
@@ -80,7 +98,7 @@ pub(crate) fn arm(name: &str, daemon: &Minervad, model: Option<IoCostModel>) -> 
         None => steering,
     };
     let elevator = match name {
-        name if ARMS_V2.contains(&name) => "none",
+        name if is_without_elevator(name) => UNSTEERED,
         name if name.starts_with("bfq") || name.starts_with(STEERED) => "bfq",
         elevator => elevator,
     };
@@ -99,10 +117,13 @@ mod tests {
         assert_eq!(names, BTreeSet::from(ALL_ARMS));
         let daemon = Minervad::new("minervad".into(), 1000);
         let elevator = |name: &str| arm(name, &daemon, None).elevator;
-        for (name, expected) in [("none", "none"), ("bfq-low-0", "bfq"), ("minerva-low-0", "bfq"), ("kyber", "kyber")] {
+        for (name, expected) in [("bfq-low-0", "bfq"), ("minerva-low-0", "bfq"), ("minerva", "bfq"), ("kyber", "kyber")]
+        {
             assert_eq!(elevator(name), expected);
         }
-        assert!(ARMS_V2.iter().all(|name| elevator(name) == "none"));
+        for name in ["none", "iocost", "minerva-iocost", "minerva-max"] {
+            assert_eq!(elevator(name), "none");
+        }
         assert!(!arm("minerva-low-0", &daemon, None).low_latency);
     }
 }

@@ -19,6 +19,11 @@ pub(crate) fn minerva_blk(output: &Output) -> anyhow::Result<PathBuf> {
     find("minerva-blk", None, output.binaries.as_deref())
 }
 
+/// The agent in a guest.
+pub(crate) fn minerva_agent(output: &Output) -> anyhow::Result<PathBuf> {
+    find("minerva-agent", None, output.binaries.as_deref())
+}
+
 /// The cache's service.
 pub(crate) fn minerva_fs(output: &Output) -> anyhow::Result<PathBuf> {
     find("minerva-fs", None, output.binaries.as_deref())
@@ -65,7 +70,7 @@ mod tests {
         let targets = packages.iter().flat_map(|package| package["targets"].as_array().into_iter().flatten());
         let is_program = |target: &&serde_json::Value| target["kind"][0] == "bin";
         let programs: Vec<&str> = targets.filter(is_program).filter_map(|target| target["name"].as_str()).collect();
-        for name in ["minervad", "minerva-ctl", "minerva-blk", "minerva-fs"] {
+        for name in ["minervad", "minerva-ctl", "minerva-blk", "minerva-agent", "minerva-fs"] {
             assert!(nowhere(name).contains(&format!("`cargo build --bin {name}`")), "{}", nowhere(name));
             assert!(programs.contains(&name), "{name} is none of {programs:?}");
         }

@@ -4,8 +4,8 @@ use crate::cache_cli::{CacheMigrationArguments, CacheTenantsArguments, CacheThro
 pub(crate) use crate::options::Output;
 use crate::options::parse_size;
 use crate::vm_cli::{
-    ReproduceHtbsArguments, ReproduceTagArguments, VmContractsArguments, VmMixArguments, VmTagsArguments,
-    VmUrgentArguments,
+    ReproduceHtbsArguments, ReproduceTagArguments, VmContractsArguments, VmEndogenicArguments, VmMixArguments,
+    VmTagsArguments, VmUrgentArguments,
 };
 use crate::worth_cli::{ReproduceWorthArguments, WorthArguments};
 use clap::{Args, Parser, Subcommand};
@@ -24,8 +24,8 @@ pub(crate) enum Command {
     /// Make, list and remove emulated disks.
     #[command(subcommand)]
     Disk(DiskCommand),
-    /// Run the demonstration: two scenes, each with equal weights and with minervad. The first also runs with the kernel's default
-    /// settings, the second also with minervad without forecasts.
+    /// Run the demonstration: two scenes, each with equal weights, with the kernel's default settings and with minervad, in random order. The
+    /// second also runs with a scheduler that only reacts.
     Demo(DemoArguments),
     /// Measure one of the figures in docs/figures.md.
     #[command(subcommand)]
@@ -171,6 +171,10 @@ pub(crate) struct DemoArguments {
     /// Run these scenes only.
     #[arg(long, value_parser = ["noisy-neighbour", "together"])]
     pub(crate) scene: Vec<String>,
+    /// Seed of the order of the runs, and of what the sessions of the second scene are called and look like; by default a random one, which
+    /// is printed.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     /// File for the HTML report with plots.
     #[arg(long, default_value = "minerva-demo.html")]
     pub(crate) report: PathBuf,
@@ -315,6 +319,8 @@ pub(crate) enum FigureCommand {
     UndoBites(UndoBitesArguments),
     /// Whether `minerva-blk` and others keep the contracts of four guests that read from one disk.
     VmContracts(VmContractsArguments),
+    /// What endogenic scheduling gains over equal weights where the tenants of the paper's scene are real guests.
+    VmEndogenic(VmEndogenicArguments),
     /// Whether `minerva-blk` keeps the contracts of a database and a file server beside a greedy guest without one.
     VmMix(VmMixArguments),
     /// Whether `minerva-blk` obeys the priorities of six programs in three guests.
@@ -520,10 +526,10 @@ pub(crate) struct AgainstKernelArguments {
     /// Run these arms only.
     #[arg(long, value_delimiter = ',', value_parser = crate::arms::ALL_ARMS)]
     pub(crate) arm: Vec<String>,
-    /// Disks to emulate; by default sata7200-80g and sata-ssd, on cgroup v2 slow-ssd.
+    /// Disks to emulate; by default sata7200-80g and sata-ssd, on cgroup v2 slow-ssd in place of the latter.
     #[arg(long, value_delimiter = ',')]
     pub(crate) profile: Vec<String>,
-    /// Measure in the guest only: no elevator, with iocost and with caps, as on a host with NVMe and cgroup v2.
+    /// Measure in the guest only, with cgroup v2: under each elevator, and without one through iocost and through caps.
     #[arg(long, conflicts_with = "no_guest")]
     pub(crate) guest: bool,
     /// Do not start the guest, which by default follows if all arms run.

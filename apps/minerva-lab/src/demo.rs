@@ -1,6 +1,7 @@
 //! `minerva-lab demo`
 
 use crate::cli::DemoArguments;
+use crate::figure::drawn_seed;
 use crate::figure::worth::{self, draw_like};
 use crate::{binaries, output, signals};
 use anyhow::Context as _;
@@ -10,13 +11,12 @@ use minerva_lab::scene::{
     TenantPlan, check_machine, in_plain_words, play_hour, render_comparisons, render_run, run_scene, write_report,
 };
 use minerva_lab::workload::WorkerProgram;
+use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
 /// The scene in which forecasts are what helps.
 const FORESEEN: &str = "together";
-/// Of the names and looks of the sessions before it. Two demonstrations show the same.
-const DEMO_SEED: u64 = 1;
 /// How long these take on the profile of the scenes, at the scale that is the default.
 const HOUR_S: f64 = 110.0;
 /// Where no terminal shows a bar, a line says so often how many are done.
@@ -35,7 +35,8 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let program = WorkerProgram::own()?;
     let stage = Stage { program: &program, profile: &arguments.profile, interrupted: &interrupted };
 
-    let foreseen = draw_like(Scene::together(scale), DEMO_SEED);
+    let seed = drawn_seed(arguments.seed);
+    let foreseen = draw_like(Scene::together(scale), seed);
     let mut scenes = vec![Scene::noisy_neighbour(scale), foreseen.scene];
     scenes.retain(|scene| arguments.scene.is_empty() || arguments.scene.contains(&scene.name));
     let counts: Vec<usize> =
@@ -44,34 +45,45 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let count: usize = counts.iter().sum();
     eprintln!("disk {}, work scaled by {scale}, {count} runs{estimate}", arguments.profile);
     let learnt = tempfile::tempdir().context("failed to create a folder for the daemon's models")?;
-    let mut runs = Vec::new();
+    let (mut runs, mut random) = (Vec::new(), fastrand::Rng::with_seed(seed));
     for scene in &scenes {
         eprintln!("\n{}", scene.title);
-        let first = runs.len();
         if let Some(daemon) = daemon.as_deref().filter(|_| scene.name == FORESEEN) {
             learn(&foreseen.hour, daemon, learnt.path(), &stage)?;
         }
-        for steering in &steerings(scene, arguments, daemon.as_deref(), learnt.path()) {
-            let run = play(scene, steering.as_ref(), &stage)?;
-            // Nobody has to wait for the other runs to see what came of this one.
-            if !arguments.output.json {
-                output::line(format_args!("\n{}", render_run(&run)))?;
-            }
-            runs.push(run);
-        }
+        let steerings = steerings(scene, arguments, daemon.as_deref(), learnt.path());
+        let played = in_drawn_order(&steerings, &mut random, |steering| {
+            play_and_tell(scene, steering.as_ref(), &stage, !arguments.output.json)
+        })?;
         if !arguments.output.json {
-            let (runs, scene) = (&runs[first..], std::slice::from_ref(scene));
-            output::line(format_args!("{}\n{}", render_comparisons(runs), in_plain_words(scene, runs)))?;
+            let scene = std::slice::from_ref(scene);
+            output::line(format_args!("{}\n{}", render_comparisons(&played), in_plain_words(scene, &played)))?;
         }
+        runs.extend(played);
     }
     // Before the report, so that one which cannot be written loses nothing.
     if arguments.output.json {
         let comparisons = Comparison::all(&runs);
-        output::line(serde_json::json!({ "runs": runs, "comparisons": comparisons }))?;
+        output::line(serde_json::json!({ "seed": seed, "runs": runs, "comparisons": comparisons }))?;
     }
     write_report(&arguments.report, &arguments.profile, &scenes, &runs)?;
     eprintln!("report with plots: {}", arguments.report.display());
     Ok(())
+}
+
+/// Does each once, in drawn order, so that nothing that changes while a machine runs favours one. What came of them is in the order given.
+fn in_drawn_order<Item, Answer, Error>(
+    items: &[Item],
+    random: &mut fastrand::Rng,
+    mut each: impl FnMut(&Item) -> Result<Answer, Error>,
+) -> Result<Vec<Answer>, Error> {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    random.shuffle(&mut order);
+    let mut answers = BTreeMap::new();
+    for index in order {
+        answers.insert(index, each(&items[index])?);
+    }
+    Ok(answers.into_values().collect())
 }
 
 /// Who steers in a scene: nobody, then what a host does on which nobody changed anything, in the second scene also who only reacts, then
@@ -126,6 +138,15 @@ fn estimate(scenes: &[Scene], profile: &str, counts: &[usize], learns: bool) -> 
     })
 }
 
+/// Plays one run, and at once tells what came of it if it `tells`: nobody has to wait for the other runs.
+fn play_and_tell(scene: &Scene, steering: &dyn Steering, stage: &Stage<'_>, tells: bool) -> anyhow::Result<RunResult> {
+    let run = play(scene, steering, stage)?;
+    if tells {
+        output::line(format_args!("\n{}", render_run(&run)))?;
+    }
+    Ok(run)
+}
+
 /// Plays one run with a bar a tenant on standard error, or lines where that is no terminal.
 pub(crate) fn play(scene: &Scene, steering: &dyn Steering, stage: &Stage<'_>) -> anyhow::Result<RunResult> {
     let bars = MultiProgress::new();
@@ -173,7 +194,7 @@ fn progress_line(scene: &Scene, live: &Live) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{estimate, progress_line};
+    use super::{estimate, in_drawn_order, progress_line};
     use minerva_lab::scene::{Live, SCALE_DEFAULT, Scene};
 
     #[test]
@@ -181,6 +202,28 @@ mod tests {
         let scene = Scene::together(1.0);
         let live = Live { elapsed_s: 5.02, bytes: vec![(50, 100), (0, 100), (100, 100), (1, 3)] };
         assert_eq!(progress_line(&scene, &live), "  5.0 s: tenant-1 50 %, tenant-2 0 %, tenant-3 100 %, tenant-4 33 %");
+    }
+
+    #[test]
+    fn runs_are_played_in_a_drawn_order_and_shown_in_one_that_stays() {
+        let mut firsts = [0; 4];
+        for seed in 0..100 {
+            let play = || {
+                let mut played = Vec::new();
+                let shown = in_drawn_order(&[0, 1, 2, 3], &mut fastrand::Rng::with_seed(seed), |number: &usize| {
+                    played.push(*number);
+                    Ok::<usize, ()>(number * 10)
+                });
+                (played, shown)
+            };
+            let (played, shown) = play();
+            assert_eq!((&played, shown), (&play().0, Ok(vec![0, 10, 20, 30])), "the seed says all of it");
+            firsts[played[0]] += 1;
+            assert_eq!(played.iter().sum::<usize>(), 6, "each once: {played:?}");
+        }
+        assert!(firsts.iter().all(|times| (10..50).contains(times)), "{firsts:?} of 100");
+        let failed = in_drawn_order(&[1, 2], &mut fastrand::Rng::with_seed(1), |_| Err::<(), &str>("broken"));
+        assert_eq!(failed, Err("broken"));
     }
 
     #[test]

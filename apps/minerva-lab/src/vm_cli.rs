@@ -193,3 +193,30 @@ pub(crate) struct VmMixArguments {
     #[command(flatten)]
     pub(crate) output: Output,
 }
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct VmEndogenicArguments {
+    /// Profile of the disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Scale of the paper's bytes and times.
+    #[arg(long, default_value_t = minerva_lab::scene::ENDOGENIC_SCALE_DEFAULT)]
+    pub(crate) scale: f64,
+    /// Level to which one tenant steps back; each is measured.
+    #[arg(long, value_delimiter = ',', value_parser = ["low", "lowest"], default_value = "lowest")]
+    pub(crate) level: Vec<String>,
+    /// What the deadline of the coordinating tenant means: begin by then, or be done by then; each is measured.
+    #[arg(long, value_delimiter = ',', value_parser = ["begin", "done"], default_value = "done")]
+    pub(crate) deadline: Vec<String>,
+    /// Rounds. In each round every arm runs once, in random order; the medians count.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Do not measure the kernel's BFQ as it is shipped, beside equal weights under the same without `low_latency`.
+    #[arg(long)]
+    pub(crate) no_kernel: bool,
+    /// Seed of the order; by default a random one, which is printed.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}

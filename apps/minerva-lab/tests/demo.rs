@@ -38,9 +38,10 @@ fn a_scene_is_played_measured_and_reported() {
     }
     let report = std::env::temp_dir().join(format!("minerva-test-report-{}.html", std::process::id()));
     let mut command = Command::new(LAB);
-    command.args(["demo", "--json", "--profile", "sata-ssd", "--scale", TINY, "--scene", "together"]);
+    command.args(["demo", "--json", "--profile", "sata-ssd", "--scale", TINY, "--scene", "together", "--seed", "7"]);
     let output = command.args(["--weights", "1000,1000,100,100", "--report"]).arg(&report).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let progress = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{progress}");
     let page = std::fs::read_to_string(&report).unwrap();
     std::fs::remove_file(&report).unwrap();
     assert_eq!(page.matches("<svg").count(), 7, "one of completion, two for each of three runs");
@@ -51,6 +52,13 @@ fn a_scene_is_played_measured_and_reported() {
         assert_eq!(tenant["bytes"], 256 << 10);
     }
     assert_eq!(results["comparisons"].as_array().unwrap().len(), 2);
+    assert_eq!(results["seed"], 7);
+    // Drawn with this seed, and shown in an order that stays.
+    let played: Vec<&str> = progress.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let mut order: Vec<&str> = played.into_iter().filter(|line| ["equal", "kernel", "fixed"].contains(line)).collect();
+    assert_ne!(order, ["equal", "kernel", "fixed"], "{progress}");
+    order.sort_unstable();
+    assert_eq!(order, ["equal", "fixed", "kernel"], "{progress}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The figure `forecast-slice`: what forecasts add to a slice of the engine. The same samples go to an engine with forecasts off and to
-//! one that makes them, in drawn order, in virtual time. `cargo bench -p minerva-engine --bench forecasts` prints JSON lines.
+//! one that makes them, in drawn order, in virtual time. `cargo bench -p minerva-engine --bench forecasts` prints JSON lines. Nothing is
+//! known of days here: what their forecasts and fits cost is in the figure `forecast-cost`.
 
 #![expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 #![expect(clippy::disallowed_macros, reason = "a figure is printed")]

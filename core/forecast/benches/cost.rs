@@ -15,6 +15,9 @@
 #[expect(dead_code, reason = "other figures print the rest")]
 mod reference;
 
+#[path = "cost/loads.rs"]
+mod loads;
+
 use minerva_forecast::arima::{self, Budget, Workspace};
 use minerva_forecast::boosting::{BLOCK, Block, Boosted, FEATURES_MAX, Loss, Training};
 use minerva_forecast::tenant::{Reading, Usage};
@@ -31,7 +34,10 @@ const SLICES_BEFORE: u64 = 400;
 const SLICES: u64 = 400;
 
 fn main() {
+    let (days, of_days) = loads::measured();
     let mut measures = host();
+    measures.extend(of_days);
+    loads::tell_recall(&days);
     measures.extend(blocks());
     measures.extend(fits());
     print("forecast-cost", measures.into_iter());

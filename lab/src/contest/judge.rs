@@ -38,7 +38,7 @@ pub struct Goals {
 }
 
 impl Goals {
-    /// Where the kernel's elevators read no weights: against a disk that nobody steers.
+    /// Where there is no elevator, as on most hosts with NVMe: against a disk that nobody steers.
     pub const fn beside_nobody(unsteered: &'static str) -> Self {
         Self {
             short_most: 0.6,

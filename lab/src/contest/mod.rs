@@ -72,7 +72,7 @@ pub struct Contest {
 /// The scenes there are, in the order in which they are played.
 pub const CONTESTS: [&str; 8] = ["demo", "short-2", "short-3", "commit-1", "commit-2", "lasting", "mixed-16", "deep"];
 
-/// The scenes for cgroup v2 without BFQ, where a buffered write is charged to its tenant.
+/// The scenes for cgroup v2, where a buffered write is charged to its tenant.
 pub const CONTESTS_V2: [&str; 3] = ["demo", "short-2", BUFFERED];
 
 /// A victim that writes through the page cache; not for a machine with much memory, which takes all that it writes at once.

@@ -33,6 +33,6 @@ pub use rise::{RisePlan, RiseResult, rise};
 pub use store_rows::StoreRows;
 pub use undo::{UndoBy, UndoPlan, UndoResult, undo_bites};
 pub use vm::{
-    Record, VmArm, VmGuest, VmKept, VmPlan, VmProgress, VmPromise, VmReader, VmRun, VmTagged, VmWaited, inversions,
-    judge_contract, judge_tags, proportion_error, run_vms,
+    Record, VmArm, VmGuest, VmKept, VmPlan, VmProgress, VmPromise, VmReader, VmRun, VmSceneArm, VmScenePlan,
+    VmSceneRun, VmTagged, VmWaited, inversions, judge_contract, judge_tags, proportion_error, run_vm_scene, run_vms,
 };

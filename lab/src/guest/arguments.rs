@@ -21,6 +21,13 @@ pub(super) fn add_outputs(command: &mut Command, place: &GuestFolder<'_>) {
     }
 }
 
+/// What the script reads, from a socket of the host; the port after those of [`add_outputs`].
+pub(super) fn add_input(command: &mut Command, socket: &Path) {
+    let socket = socket.to_string_lossy().replace(',', ",,");
+    command.arg("-chardev").arg(format!("socket,id=input,path={socket}"));
+    command.args(["-device", "virtserialport,nr=4,chardev=input,name=input"]);
+}
+
 /// Debian's disk. What the guest writes goes to a file without a name, and the image stays as it was made.
 pub(super) fn add_debian(command: &mut Command, image: &Path) {
     let file = image.to_string_lossy().replace(',', ",,");

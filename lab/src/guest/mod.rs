@@ -50,6 +50,9 @@ use std::time::Duration;
 /// The status of a script that was cut.
 const STATUS_OF_CUT: i32 = -1;
 
+/// What the script reads from the host, where there is a [`GuestBuilder::input`].
+pub const INPUT: &str = "/dev/vport0p4";
+
 /// A virtual machine.
 pub struct Guest;
 
@@ -80,6 +83,7 @@ pub struct GuestBuilder<'a> {
     host_disks: Vec<HostDisk>,
     shared_directories: Vec<(String, PathBuf)>,
     vsock: Option<PathBuf>,
+    input: Option<PathBuf>,
     is_networked: bool,
     is_debian: bool,
     cgroup: Option<PathBuf>,
@@ -103,6 +107,7 @@ impl Guest {
             host_disks: Vec::new(),
             shared_directories: Vec::new(),
             vsock: None,
+            input: None,
             is_networked: false,
             is_debian: false,
             cgroup: None,
@@ -185,6 +190,13 @@ impl<'a> GuestBuilder<'a> {
     pub fn vsock(mut self, path: impl Into<PathBuf>) -> Self {
         self.vsock = Some(path.into());
         self.with_module("vmw_vsock_virtio_transport", "")
+    }
+
+    /// What the script reads from [`INPUT`] comes from the connection that QEMU makes to the Unix socket `path`, at which somebody has to
+    /// listen already. What is written before the script has opened it is lost.
+    pub fn input(mut self, path: impl Into<PathBuf>) -> Self {
+        self.input = Some(path.into());
+        self
     }
 
     /// A network card, `eth0`, in a network of QEMU's own: the guest is 10.0.2.15/24, and at 10.0.2.2 it finds what listens on
@@ -307,6 +319,9 @@ impl<'a> GuestBuilder<'a> {
         let more = if self.is_debian { debian::KERNEL_ARGUMENTS } else { "" };
         command.arg("-append").arg(format!("console={} {arguments} {more}", architecture.console()));
         arguments::add_outputs(&mut command, place);
+        if let Some(socket) = &self.input {
+            arguments::add_input(&mut command, socket);
+        }
         self.add_disks(&mut command, place)?;
         arguments::add_host_disks(&mut command, &self.host_disks);
         if let Some(image) = debian {

@@ -1,7 +1,7 @@
 //! `minerva-lab figure against-kernel`: Minerva against each elevator as the kernel ships it, in one run, in drawn order.
 
 use super::{Line, SLICE_MS, drawn_seed, in_guest, median};
-use crate::arms::{ARMS, ARMS_V2, STEERED, STEERED_V2, UNSTEERED, arm};
+use crate::arms::{ARMS, ARMS_V2, STEERED, STEERED_V2, UNSTEERED, arm, is_without_elevator};
 use crate::cli::AgainstKernelArguments;
 use crate::{binaries, output, signals};
 use anyhow::Context as _;
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// On cgroup v2 there is one profile, slow enough for a guest whose processors are emulated.
+/// On cgroup v2 the SSD is one that is slow enough for a guest whose processors are emulated.
 const PROFILES: [&str; 2] = ["sata7200-80g", "sata-ssd"];
-const PROFILES_V2: [&str; 1] = ["slow-ssd"];
+const PROFILES_V2: [&str; 2] = ["sata7200-80g", "slow-ssd"];
 /// What a buffered writer may have waiting in the guest; else its memory takes all that it writes.
 const DIRTY_LIMITS: &str =
     "echo 16777216 > /proc/sys/vm/dirty_bytes; echo 4194304 > /proc/sys/vm/dirty_background_bytes";
@@ -47,7 +47,6 @@ struct Cast {
     steered: &'static [&'static str],
     /// The arm under which the times alone are taken.
     alone: &'static str,
-    goals: Goals,
 }
 
 impl Cast {
@@ -59,17 +58,17 @@ impl Cast {
                 profiles: &PROFILES_V2,
                 steered: &STEERED_V2,
                 alone: UNSTEERED,
-                goals: Goals::beside_nobody(UNSTEERED),
             },
-            _ => Self {
-                scenes: &CONTESTS,
-                arms: &ARMS,
-                profiles: &PROFILES,
-                steered: &[STEERED],
-                alone: "bfq",
-                goals: Goals::default(),
-            },
+            _ => Self { scenes: &CONTESTS, arms: &ARMS, profiles: &PROFILES, steered: &[STEERED], alone: "bfq" },
         }
+    }
+
+    /// What is asked of Minerva's arms on a disk: each is set against the kernel's best, and on a fast disk without an elevator also against
+    /// nobody, as there most hosts have nobody who steers.
+    fn asked(&self, profile: &str) -> Vec<(&'static str, Goals)> {
+        let beside_nobody = self.steered.iter().filter(|arm| is_without_elevator(arm) && profile.contains("ssd"));
+        let beside_nobody = beside_nobody.map(|arm| (*arm, Goals::beside_nobody(UNSTEERED)));
+        self.steered.iter().map(|arm| (*arm, Goals::default())).chain(beside_nobody).collect()
     }
 
     fn measure(&self, arguments: &AgainstKernelArguments) -> anyhow::Result<()> {
@@ -93,8 +92,11 @@ impl Cast {
             }
             for scene in &scenes {
                 let contest = Contest::of(scene, profile, arguments.scale).context("an unknown scene")?;
-                for (steered, judgement) in play.contest(&contest, &stage)? {
-                    eprint!("{profile}, {steered}, baseline {}: {}", judgement.baseline, judgement.table);
+                let judged = play.contest(&contest, &stage)?;
+                if let Some((_, first)) = judged.first() {
+                    eprint!("{profile}, {}", first.table);
+                }
+                for (steered, judgement) in judged {
                     print_rows(play.can_meet(), arguments, steered, &format!("{profile}, {scene}"), &judgement)?;
                     short.extend(judgement.short.filter(|_| steered == STEERED));
                 }
@@ -125,7 +127,8 @@ fn measure_in_guest(arguments: &AgainstKernelArguments) -> anyhow::Result<()> {
             figure.push_str(&format!(" --{option} {}", values.join(",")));
         }
     }
-    let runs = chosen(&CONTESTS_V2, &arguments.scene).len() * chosen(&ARMS_V2, &arguments.arm).len();
+    let profiles = if arguments.profile.is_empty() { PROFILES_V2.len() } else { arguments.profile.len() };
+    let runs = profiles * chosen(&CONTESTS_V2, &arguments.scene).len() * chosen(&ARMS_V2, &arguments.arm).len();
     let patience = BOOT + RUN.mul_f64(runs as f64 * f64::from((*rounds).max(1)) * scale.max(1.0));
     match in_guest::prepared_figure(DIRTY_LIMITS, &figure, &arguments.output, patience)? {
         Ok(lines) => output::line(lines),
@@ -175,8 +178,8 @@ impl Play<'_> {
                 runs.entry(arm.to_owned()).or_default().push(run);
             }
         }
-        let steered = self.cast.steered.iter();
-        let judged = steered.filter_map(|arm| Some((*arm, judge(contest, &runs, arm, &alone, &self.cast.goals)?)));
+        let asked = self.cast.asked(stage.profile).into_iter();
+        let judged = asked.filter_map(|(arm, goals)| Some((arm, judge(contest, &runs, arm, &alone, &goals)?)));
         let judged: Vec<_> = judged.collect();
         if let Some(folder) = self.arguments.plots.as_ref().filter(|_| !judged.is_empty()) {
             write_plot(folder, contest, stage.profile, &runs)?;
@@ -282,4 +285,23 @@ fn write_plot(
     let path = folder.join(format!("against-kernel-{}-{profile}.svg", contest.scene.name));
     let svg = plot(&format!("{} ({profile})", contest.scene.title), unit, &bars)?;
     std::fs::write(&path, svg).with_context(|| format!("failed to write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cast;
+    use minerva_model::CgroupVersion;
+
+    #[test]
+    fn every_arm_of_minerva_is_set_against_the_kernels_best_and_beside_nobody_where_a_fast_disk_has_no_elevator() {
+        let asked = |version, profile| {
+            let asked = Cast::of(version).asked(profile);
+            asked.into_iter().map(|(arm, goals)| (arm, goals.baseline)).collect::<Vec<_>>()
+        };
+        let best = [("minerva", None), ("minerva-iocost", None), ("minerva-max", None)];
+        let nobody = [("minerva-iocost", Some("none")), ("minerva-max", Some("none"))];
+        assert_eq!(asked(CgroupVersion::V2, "slow-ssd"), [&best[..], &nobody].concat());
+        assert_eq!(asked(CgroupVersion::V2, "sata7200-80g"), best);
+        assert_eq!(asked(CgroupVersion::V1, "sata-ssd"), [("minerva", None)]);
+    }
 }

@@ -65,15 +65,15 @@ pub(super) fn run(arguments: &EndogenicArguments) -> anyhow::Result<()> {
 }
 
 /// One pair of runs.
-struct Pair {
-    scene: Scene,
-    comparison: Comparison,
-    equal: RunResult,
-    steered: RunResult,
+pub(super) struct Pair {
+    pub(super) scene: Scene,
+    pub(super) comparison: Comparison,
+    pub(super) equal: RunResult,
+    pub(super) steered: RunResult,
 }
 
 /// The lines of the paper's scene.
-fn paper(scale: f64, pairs: &[Pair]) -> Vec<Line> {
+pub(super) fn paper(scale: f64, pairs: &[Pair]) -> Vec<Line> {
     let is_enough = pairs.len() >= PAIRS_MIN;
     let goal = |goal: String| format!("{goal} in {PAIRS_MIN} pairs");
     let mut lines = Vec::new();
@@ -124,7 +124,7 @@ fn done_within(scale: f64, pairs: &[Pair]) -> Option<Line> {
 }
 
 /// Which ways of taking part a scene has.
-fn ways(scene: &Scene) -> String {
+pub(super) fn ways(scene: &Scene) -> String {
     let parts = scene.tenants.iter().filter_map(|tenant| tenant.part.map(Part::words));
     parts.collect::<Vec<_>>().join(" and one that ")
 }

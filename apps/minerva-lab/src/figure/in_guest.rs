@@ -28,7 +28,7 @@ pub(super) fn prepared_figure(
     let directory = guest_directory()?;
     let own = std::env::current_exe().context("failed to find this program")?;
     let mut guest = Guest::builder().memory_mib(MEMORY_MIB).cpus(2).progress(|said| eprintln!("{said}"));
-    for module in ["fuse", "loop", "crc32c_generic", "ext4"] {
+    for module in ["fuse", "loop", "crc32c_generic", "ext4", "kyber-iosched"] {
         guest = guest.with_module(module, "");
     }
     for program in [own, binaries::minervad(output)?] {

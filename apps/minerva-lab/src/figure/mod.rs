@@ -20,6 +20,7 @@ mod rise;
 mod undo_bites;
 mod vm_aggregate;
 mod vm_contracts;
+mod vm_endogenic;
 mod vm_mix;
 mod vm_tags;
 mod vm_urgent;
@@ -57,6 +58,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
         FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
         FigureCommand::VmContracts(arguments) => vm_contracts::run(&arguments),
+        FigureCommand::VmEndogenic(arguments) => vm_endogenic::run(&arguments),
         FigureCommand::VmMix(arguments) => vm_mix::run(&arguments),
         FigureCommand::VmTags(arguments) => vm_tags::run(&arguments),
         FigureCommand::VmUrgent(arguments) => vm_urgent::run(&arguments),

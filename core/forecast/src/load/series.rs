@@ -36,26 +36,28 @@ impl Part {
         self.day_sums.observe(value);
         self.week_sums.observe(value);
         self.ensemble.observe(bin, value);
-        let next = bin + 1;
-        self.plan_sums(next);
-        if next.is_multiple_of(BINS_PER_DAY) {
-            plan(&mut self.day, &self.ensemble, next, &mut [0.0; BINS_PER_DAY]);
-        }
-        if next.is_multiple_of(BINS_PER_WEEK) {
-            plan(&mut self.week, &self.ensemble, next, &mut [0.0; BINS_PER_WEEK]);
+        let next = (bin + 1) % BINS_PER_WEEK;
+        if next.is_multiple_of(BINS_BETWEEN_SUMS) {
+            self.plan(next);
         }
     }
-}
 
-impl Part {
-    fn plan_sums(&mut self, next: usize) {
+    /// Keeps what is foreseen from bin `next` on. Of a day no week is worked out: after a sleep many days end in one slice.
+    fn plan(&mut self, next: usize) {
+        let begins_day = next.is_multiple_of(BINS_PER_DAY);
         let mut ahead = [0.0; BINS_PER_WEEK];
-        let is_due = next.is_multiple_of(BINS_BETWEEN_SUMS);
-        if is_due && self.ensemble.forecast(next % BINS_PER_WEEK, &mut ahead) {
-            self.day_sums.plan(&ahead[..BINS_PER_DAY]);
-            if next.is_multiple_of(BINS_PER_DAY) {
-                self.week_sums.plan(&ahead);
-            }
+        let ahead = &mut ahead[..if begins_day { BINS_PER_WEEK } else { BINS_PER_DAY }];
+        if !self.ensemble.forecast(next, ahead) {
+            return;
+        }
+        self.day_sums.plan(&ahead[..BINS_PER_DAY]);
+        if begins_day {
+            self.week_sums.plan(ahead);
+            self.day.plan(&ahead[..BINS_PER_DAY], self.ensemble.history());
+        }
+        // The first bin of a week.
+        if next == 0 {
+            self.week.plan(ahead, self.ensemble.history());
         }
     }
 
@@ -63,12 +65,6 @@ impl Part {
     fn sums(&self, ahead: &[f64]) -> [Expectation; 2] {
         let of = |sums: &Sums, bins: usize| sums.expected(ahead.iter().take(bins).copied(), BIN_SECONDS as f64);
         [of(&self.day_sums, BINS_PER_DAY), of(&self.week_sums, BINS_PER_WEEK)]
-    }
-}
-
-fn plan(track: &mut Track, ensemble: &Ensemble, next: usize, ahead: &mut [f64]) {
-    if ensemble.forecast(next, ahead) {
-        track.plan(ahead, ensemble.history());
     }
 }
 

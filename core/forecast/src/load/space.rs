@@ -99,18 +99,19 @@ impl Space {
     }
 
     fn plan(&mut self, next: usize) {
-        let levels = self.ahead(next).unwrap_or_default();
+        let begins_week = next.is_multiple_of(BINS_PER_WEEK);
+        let levels = self.ahead(next, if begins_week { BINS_PER_WEEK } else { BINS_PER_DAY }).unwrap_or_default();
         let past = || self.levels.iter().copied();
         self.day.plan(&levels[..levels.len().min(BINS_PER_DAY)], past());
-        if next.is_multiple_of(BINS_PER_WEEK) {
+        if begins_week {
             self.week.plan(&levels, past());
         }
     }
 
-    /// Free bytes at the end of each bin of the week from `next` on.
-    fn ahead(&self, next: usize) -> Option<Vec<f64>> {
+    /// Free bytes at the end of each of so many bins from `next` on.
+    fn ahead(&self, next: usize, bins: usize) -> Option<Vec<f64>> {
         let mut level = self.level?;
-        let mut flows = [[0.0; BINS_PER_WEEK]; 2];
+        let mut flows = [vec![0.0; bins], vec![0.0; bins]];
         for (ensemble, ahead) in self.flows.iter().zip(&mut flows) {
             if !ensemble.forecast(next, ahead) {
                 return None;
@@ -127,7 +128,7 @@ impl Space {
 
     /// What is expected of the free space in the week from bin `next` on.
     pub(super) fn expected(&self, next: usize) -> Option<Vec<Expectation>> {
-        let levels = self.ahead(next)?.into_iter().enumerate();
+        let levels = self.ahead(next, BINS_PER_WEEK)?.into_iter().enumerate();
         Some(levels.map(|(at, level)| expectation(&self.day, &self.week, at, level)).collect())
     }
 }

@@ -8,6 +8,8 @@ mod dates;
 #[path = "../drawn/mod.rs"]
 #[allow(dead_code, reason = "the tests of a host use the rest")]
 pub(crate) mod drawn;
+mod laboratory;
 pub(crate) mod seasonal;
+mod series;
 pub(crate) mod skill;
 pub(crate) mod sums;

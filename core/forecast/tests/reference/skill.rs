@@ -5,6 +5,8 @@
 
 use crate::reference::data::{Measure, cloudphysics, median, shared, unpacked};
 use crate::reference::drawn;
+use crate::reference::laboratory;
+use crate::reference::series::Series;
 use crate::reference::sums;
 use minerva_forecast::evaluate::{Accuracy, Edges};
 use minerva_forecast::host::{Answer, Growth, Learner, LearnerSettings};
@@ -25,18 +27,12 @@ enum Part {
 impl Part {
     /// Whether the value of a series at this place is judged, and whether models see it at all.
     fn judges(self, at: usize, series: &Series) -> (bool, bool) {
-        let permille = at * 1000 / series.readings.len();
+        let permille = at * 1000 / series.length;
         match self {
             Self::Tuning => ((400..700).contains(&permille), permille < 700 && !series.only_tests),
             Self::HeldOut => (permille >= 700, true),
         }
     }
-}
-
-/// One tenant's readings, oldest first.
-struct Series {
-    readings: Vec<Reading>,
-    only_tests: bool,
 }
 
 /// What is followed of one tenant.
@@ -132,11 +128,11 @@ fn prequential(
             told: weights.iter().map(|_| Told::new()).collect(),
         })
         .collect();
-    let length = series.iter().map(|series| series.readings.len()).max().unwrap_or(0);
+    let length = series.iter().map(|series| series.begins + series.readings.len()).max().unwrap_or(0);
     let mut rows = 0;
     for at in 0..length {
         for (series, tenant) in series.iter().zip(&mut followed) {
-            let Some(reading) = series.readings.get(at) else { continue };
+            let Some(reading) = at.checked_sub(series.begins).and_then(|at| series.readings.get(at)) else { continue };
             let (is_judged, is_seen) = part.judges(at, series);
             if !is_seen {
                 continue;
@@ -181,12 +177,12 @@ const BITBRAINS_SECONDS: f64 = 300.0;
 /// Thirty real VMs at five minutes.
 fn bitbrains() -> Option<Vec<Series>> {
     let text = unpacked(&shared("metrics/bitbrains_rnd_30vm_5min.csv.gz")?);
-    let mut series: Vec<(u32, Series)> = Vec::new();
+    let mut vms: Vec<(u32, Vec<Reading>)> = Vec::new();
     for line in text.lines().skip(1) {
         let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap_or(0.0)).collect();
         let vm = cells[0] as u32;
-        if series.last().is_none_or(|(last, _)| *last != vm) {
-            series.push((vm, Series { readings: Vec::new(), only_tests: series.len() % 3 == 2 }));
+        if vms.last().is_none_or(|(last, _)| *last != vm) {
+            vms.push((vm, Vec::new()));
         }
         let usage = Usage {
             cpus: cells[2] * cells[3] / 100.0,
@@ -204,9 +200,10 @@ fn bitbrains() -> Option<Vec<Series>> {
             declared_bytes: None,
             account: 0,
         };
-        series.last_mut().unwrap().1.readings.push(reading);
+        vms.last_mut().unwrap().1.push(reading);
     }
-    Some(series.into_iter().map(|(_, series)| series).collect())
+    let series = |(number, (_, readings)): (usize, (u32, Vec<Reading>))| Series::alone(readings, number % 3 == 2);
+    Some(vms.into_iter().enumerate().map(series).collect())
 }
 
 /// One VM's requests as rates of a second.
@@ -218,7 +215,7 @@ fn cloudphysics_series() -> Option<Vec<Series>> {
         write_bytes: write * 1e3,
         ..Reading::default()
     };
-    Some(vec![Series { readings: read.into_iter().zip(write).map(reading).collect(), only_tests: false }])
+    Some(vec![Series::alone(read.into_iter().zip(write).map(reading).collect(), false)])
 }
 
 /// Counts of bytes of cloud machines at five minutes.
@@ -231,7 +228,7 @@ fn nab() -> Option<Vec<Series>> {
             let text = std::fs::read_to_string(shared(&format!("nab/{name}"))?).unwrap();
             let value = |line: &str| line.split(',').nth(1).and_then(|cell| cell.parse().ok()).unwrap_or(0.0);
             let reading = |line: &str| Reading { elapsed_seconds: 1.0, write_bytes: value(line), ..Reading::default() };
-            Some(Series { readings: text.lines().skip(1).map(reading).collect(), only_tests: false })
+            Some(Series::alone(text.lines().skip(1).map(reading).collect(), false))
         })
         .collect()
 }
@@ -255,7 +252,8 @@ fn judge(what: &str, outcome: &Outcome) -> Vec<Measure> {
     vec![Measure::at_most(&name, ratio, "", 1.0, "below 1"), cover]
 }
 
-/// Rows from refit to refit: of Bitbrains some nine days of twenty tenants, else ten minutes of slices.
+/// Rows from refit to refit: of Bitbrains some nine days of twenty tenants, of the laboratory a minute of some ten, else ten minutes of
+/// slices.
 const BITBRAINS_REFIT: usize = 50_000;
 const REFIT: usize = 600;
 
@@ -301,7 +299,9 @@ fn measured_with(settings: LearnerSettings, bitbrains_refit: usize, part: Part, 
             }
         }
     }
-    for (what, series) in [("CloudPhysics", cloudphysics_series()), ("NAB", nab())] {
+    // Nothing is chosen on them.
+    let laboratory = (part == Part::HeldOut).then(laboratory::series);
+    for (what, series) in [("CloudPhysics", cloudphysics_series()), ("NAB", nab()), ("laboratory", laboratory)] {
         let Some(series) = series else { continue };
         let outcomes = prequential(&series, settings, REFIT, part, weights);
         for (outcome, measures) in outcomes.iter().zip(&mut measures) {

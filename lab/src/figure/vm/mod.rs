@@ -1,16 +1,18 @@
 //! Contracts and tags of real guests: stock kernels in QEMU that read from one emulated disk, through `minerva-blk` or through
-//! what else orders requests between guests today.
+//! what else orders requests between guests today; and scenes whose tenants are guests.
 
 mod busybox;
 mod guests;
 mod judge;
 mod log;
 mod part;
+mod scene;
 mod served;
 mod steal;
 
 pub use judge::{VmKept, VmPromise, VmTagged, inversions, judge_contract, judge_tags, proportion_error};
 pub use log::Record;
+pub use scene::{VmSceneArm, VmScenePlan, VmSceneRun, run_vm_scene};
 pub use steal::VmWaited;
 
 use crate::disk::{Disk, DiskSpec};
