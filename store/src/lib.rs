@@ -42,8 +42,8 @@ pub use moved::{CountedBytes, MovedRow};
 pub use open::{Damage, StoreNote};
 pub use prune::{AuditLimits, Pruned};
 pub use recording::{
-    Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingError, RecordingErrorKind, SNAPSHOT_BYTES_MAX, WINDOW_LOG_MAX,
-    read_entries,
+    BEHAVIOUR_REVISION, Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingError, RecordingErrorKind,
+    SNAPSHOT_BYTES_MAX, WINDOW_LOG_MAX, changes_since, read_entries,
 };
 pub use requests::{AnswerKind, RequestRow, Whose};
 

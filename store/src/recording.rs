@@ -1,13 +1,16 @@
 //! Recordings: a snapshot of the engine's state, then everything that went into it and came out of it, with its instant.
 //! Replaying the events from there must give the effects again, byte for byte.
 //!
-//! The format is one zstd frame. Its first line is `{"minerva_recording":2,"version":"0.1.0","snapshot_bytes":1234}`; then come
-//! so many bytes of the snapshot, none if the recording begins with a new engine; then JSON, one line an [`Entry`]. Format 1 had
-//! no snapshots. What a reader holds at a time is bounded: a line by [`LINE_BYTES_MAX`], the snapshot by [`SNAPSHOT_BYTES_MAX`],
+//! The format is one zstd frame. Its first line is
+//! `{"minerva_recording":2,"version":"0.1.0","behaviour_revision":1,"snapshot_bytes":1234}`; then come so many bytes of the snapshot,
+//! none if the recording begins with a new engine; then JSON, one line an [`Entry`]. Format 1 had no snapshots, and headers without
+//! a [behaviour revision](BEHAVIOUR_REVISION) count as revision 0. What a reader holds at a time is bounded: a line by [`LINE_BYTES_MAX`], the snapshot by [`SNAPSHOT_BYTES_MAX`],
 //! the decompressor's window by 2^[`WINDOW_LOG_MAX`] bytes, so that a hostile file cannot make it allocate more.
 
+mod behaviour;
 mod reader;
 
+pub use behaviour::{BEHAVIOUR_REVISION, changes_since};
 pub use reader::{Recording, RecordingError, RecordingErrorKind, read_entries};
 
 use minerva_model::{Effect, Event, Nanos};
@@ -35,6 +38,8 @@ const LEVEL: i32 = 3;
 struct Header {
     minerva_recording: u32,
     version: String,
+    #[serde(default)]
+    behaviour_revision: u32,
     #[serde(default)]
     snapshot_bytes: u64,
 }
@@ -98,7 +103,9 @@ impl<W: Write> Recorder<W> {
         encoder.include_checksum(true)?;
         let mut recorder = Self { encoder, line: Vec::new() };
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        render_header(&Header { minerva_recording: FORMAT, version, snapshot_bytes }, &mut recorder.line)?;
+        let behaviour_revision = BEHAVIOUR_REVISION;
+        let header = Header { minerva_recording: FORMAT, version, behaviour_revision, snapshot_bytes };
+        render_header(&header, &mut recorder.line)?;
         recorder.write_line()?;
         recorder.encoder.write_all(snapshot)?;
         Ok(recorder)

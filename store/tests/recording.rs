@@ -4,7 +4,10 @@
 
 use expect_test::{Expect, expect};
 use minerva_model::{DeviceId, Effect, EngineConfig, Event, Nanos, Sample, TenantHistory, TenantId, UsageAverage};
-use minerva_store::{Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingErrorKind, SNAPSHOT_BYTES_MAX, read_entries};
+use minerva_store::{
+    BEHAVIOUR_REVISION, Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingErrorKind, SNAPSHOT_BYTES_MAX,
+    read_entries,
+};
 use std::io::Write;
 
 fn entries(count: u64) -> Vec<Entry> {
@@ -90,6 +93,20 @@ fn a_snapshot_comes_back_before_the_entries() {
     let earlier = compressed(b"{\"minerva_recording\":1,\"version\":\"0.1.0\"}\n");
     let mut earlier = Recording::new(&earlier[..]).expect("the first format had no snapshots");
     assert_eq!((earlier.take_snapshot(), earlier.next().is_none()), (None, true));
+}
+
+#[test]
+fn a_recording_tells_which_revision_of_the_engine_made_it() {
+    let revision = |bytes: &[u8]| Recording::new(bytes).expect("opens").behaviour_revision();
+    let new = record(&[]).finish().expect("ended");
+    assert_eq!(revision(&new), BEHAVIOUR_REVISION);
+    let text = zstd::decode_all(&new[..]).expect("decompressed");
+    let header = text.split(|byte| *byte == b'\n').next().expect("a line");
+    let header: serde_json::Value = serde_json::from_slice(header).expect("an object");
+    assert_eq!(header["behaviour_revision"], BEHAVIOUR_REVISION);
+    assert_eq!(revision(&compressed(HEADER.as_bytes())), 0, "of before there was a number");
+    let later = b"{\"minerva_recording\":2,\"version\":\"9.0.0\",\"behaviour_revision\":4000}\n";
+    assert_eq!(revision(&compressed(later)), 4000);
 }
 
 #[test]

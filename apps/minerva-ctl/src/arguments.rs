@@ -5,6 +5,7 @@ mod tests;
 
 use crate::background::arguments::BackgroundCommand;
 use crate::cache::CacheCommand;
+use crate::compare::ROUNDS;
 use crate::disk::DiskCommand;
 use crate::quantity::{boost_amount, credits, duration, job_name, reading_time, schedule_entry, size};
 use crate::words::words;
@@ -94,7 +95,7 @@ pub(crate) enum Command {
         #[arg(long, requires = "compare")]
         change_elevator: bool,
         /// Rounds of the comparison
-        #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+        #[arg(long, value_name = "NUMBER", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100))]
         rounds: u32,
         /// Only this disk, such as sda
         #[arg(long, value_name = "NAME", conflicts_with = "mount")]
@@ -102,9 +103,10 @@ pub(crate) enum Command {
         /// Only the disk that holds this path
         #[arg(long, value_name = "PATH")]
         mount: Option<PathBuf>,
-        /// How long the probe reads, or each part of the comparison in each round: at least 100ms
-        #[arg(long, value_name = "DURATION", value_parser = reading_time, default_value = "4s")]
-        seconds: Duration,
+        /// How long the probe reads, or each part of the comparison in each round: at least 100ms [default: 4s; less in a comparison
+        /// that would take longer than a minute]
+        #[arg(long, value_name = "DURATION", value_parser = reading_time)]
+        seconds: Option<Duration>,
     },
     /// Put every knob back as it was before Minerva; works without the daemon
     ///

@@ -31,12 +31,24 @@ const CAP_DIVISOR: f64 = 2.0;
 /// The kernel deals a cap out in pieces: with a smaller one a short comparison would see none.
 const CAP_BYTES_PER_SECOND_MIN: u64 = 256 * 1024;
 
+/// Of two arms that are alike, one is better than the other in all of three rounds by chance once in twenty comparisons, in all of two
+/// once in six.
+pub(crate) const ROUNDS: u32 = 3;
+/// A comparison takes no longer, unless it is told to or would show too little.
+const TIME_MAX: Duration = Duration::from_secs(60);
+/// What each reading takes beside its own time: processes and groups come and go, the last requests are served, and the elevator changes.
+/// So much was seen on a disk of 7200 rpm.
+const READING_OVERHEAD: Duration = Duration::from_millis(350);
+/// How long a reading takes at most, as more shows little more, and at least: BFQ serves one reader for up to an eighth of a second.
+const READING_MAX: Duration = Duration::from_secs(4);
+const READING_MIN: Duration = Duration::from_secs(1);
+
 /// What was asked.
 pub(crate) struct Request<'a> {
     pub(crate) device: &'a Device,
     pub(crate) change_elevator: bool,
-    /// Of each arm in each round.
-    pub(crate) duration: Duration,
+    /// Of each arm in each round; without it all together take a minute at most.
+    pub(crate) duration: Option<Duration>,
     pub(crate) rounds: u32,
     pub(crate) json: bool,
 }
@@ -58,7 +70,15 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     let mut arms = arms(device, &in_force, request.change_elevator);
     let parts = device.facts.size_bytes / 3 / HEAVY_READ_BYTES as u64 * HEAVY_READ_BYTES as u64;
     ensure!(parts > 0, "{} is too small to read from", device.name);
-    let scene = Scene { device, config, roots, part_bytes: parts, duration: request.duration };
+    let readings = readings(&arms, request.rounds);
+    let duration = request.duration.unwrap_or_else(|| reading_time(readings));
+    let scene = Scene { device, config, roots, part_bytes: parts, duration };
+    output::say(&format!(
+        "{}: {readings} readings of {:.1} s, {:.0} s in all; --seconds and --rounds make it longer",
+        device.name,
+        duration.as_secs_f64(),
+        ((duration + READING_OVERHEAD) * readings).as_secs_f64()
+    ));
     let mut groups = ProbeGroups::open(config, roots)?;
     let seed = fastrand::u64(..);
     let alone = play(&mut groups, &scene, &mut arms, in_force, (request.rounds, seed));
@@ -75,6 +95,21 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
         output::text(&page(&arms, &scene, &alone))?;
     }
     Ok(CommandStatus::Well)
+}
+
+/// How often the readers read: each arm in each round, the light one alone, and where there are caps all without one.
+fn readings(arms: &[Arm], rounds: u32) -> u32 {
+    let arms_count = u32::try_from(arms.len()).unwrap_or(u32::MAX);
+    arms_count.saturating_mul(rounds).saturating_add(1 + u32::from(has_caps(arms)))
+}
+
+/// How long each of so many readings may take for all to be done in time.
+fn reading_time(readings: u32) -> Duration {
+    (TIME_MAX / readings).saturating_sub(READING_OVERHEAD).clamp(READING_MIN, READING_MAX)
+}
+
+fn has_caps(arms: &[Arm]) -> bool {
+    arms.iter().any(|arm| matches!(arm.treatment, Treatment::Caps(_)))
 }
 
 /// A daemon that steers would write weights that are gone with the elevator, and switch it back.
@@ -180,7 +215,7 @@ fn play(
     let alone = groups.race(scene.device, &[scene.light()], &|_, _, _| Ok(()))?;
     let alone = alone.into_iter().next().context("the light reader told nothing")?;
     let mut free = 0.0;
-    if arms.iter().any(|arm| matches!(arm.treatment, Treatment::Caps(_))) {
+    if has_caps(arms) {
         output::say(&format!("{name}: all readers without a cap, under {elevator}"));
         free = scene.race(groups, Treatment::Equal, 0.0)?.heavy_bytes_per_second;
     }

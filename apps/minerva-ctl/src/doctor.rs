@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How long a probe reads.
+const PROBE_TIME: Duration = Duration::from_secs(4);
+
 /// What was asked.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -23,7 +26,8 @@ pub(crate) struct Request {
     pub(crate) proof: Option<Proof>,
     pub(crate) device: Option<String>,
     pub(crate) mount: Option<PathBuf>,
-    pub(crate) duration: Duration,
+    /// Of each part of a proof; without it as long as is right for what is proved.
+    pub(crate) duration: Option<Duration>,
     pub(crate) json: bool,
 }
 
@@ -121,7 +125,7 @@ fn try_on(
 ) -> anyhow::Result<CommandStatus> {
     let (duration, json) = (request.duration, request.json);
     match proof {
-        Proof::Probe => probe::run(config, roots, device, duration, json),
+        Proof::Probe => probe::run(config, roots, device, duration.unwrap_or(PROBE_TIME), json),
         Proof::Compare { change_elevator, rounds } => {
             compare::run(config, roots, &compare::Request { device, change_elevator, duration, rounds, json })
         }

@@ -15,6 +15,10 @@ use std::time::Duration;
 
 /// What one read asks for.
 const READ_BYTES: usize = 64 * 1024;
+/// Reads that are under way at once. A reader that is to show what its weight gives it always has another one waiting: with one alone iocost
+/// passes what it leaves unused on to the other. Under a cap one is enough, and no more is served after the time is over.
+const WEIGHED_DEPTH: usize = 2;
+const CAPPED_DEPTH: usize = 1;
 /// Weights of the two readers: 8:1, as in the figure `weights-bite`.
 const WEIGHTS: [u32; 2] = [800, 100];
 /// Of the asked ratio this part must be reached. A busy disk and a short probe cost some; a knob that does nothing gives 1:1.
@@ -23,6 +27,7 @@ const PART_NEEDED: f64 = 0.6;
 const CAP_DIVISOR: u64 = 4;
 /// The kernel deals a cap out in pieces: with a smaller one a short probe would see none.
 const CAP_BYTES_PER_SECOND_MIN: u64 = 256 * 1024;
+
 /// What came of it.
 #[derive(Debug, Serialize)]
 struct Probed {
@@ -46,10 +51,29 @@ enum Knob {
 }
 
 impl Knob {
+    /// What a back end steers by, if it is a file of a group.
+    const fn of(back_end: BackEnd) -> Option<Self> {
+        match back_end {
+            BackEnd::Bfq => Some(Self::Weight(KnobFile::BfqWeight)),
+            BackEnd::BfqV1 => Some(Self::Weight(KnobFile::BfqV1Weight)),
+            BackEnd::IoCost => Some(Self::Weight(KnobFile::IoWeight)),
+            BackEnd::Max => Some(Self::Cap(KnobFile::IoMax)),
+            BackEnd::ThrottleV1 => Some(Self::Cap(KnobFile::ThrottleReadBps)),
+            BackEnd::Blk | BackEnd::Observe => None,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Weight(_) => "weight",
             Self::Cap(_) => "cap",
+        }
+    }
+
+    const fn depth(self) -> usize {
+        match self {
+            Self::Weight(_) => WEIGHED_DEPTH,
+            Self::Cap(_) => CAPPED_DEPTH,
         }
     }
 }
@@ -63,22 +87,23 @@ pub(crate) fn run(
     json: bool,
 ) -> anyhow::Result<CommandStatus> {
     let back_end = suitability(&device.facts, config.engine.devices.get(&device.name)).back_end;
-    let knob = match back_end {
-        BackEnd::Bfq => Knob::Weight(KnobFile::BfqWeight),
-        BackEnd::BfqV1 => Knob::Weight(KnobFile::BfqV1Weight),
-        BackEnd::IoCost => Knob::Weight(KnobFile::IoWeight),
-        BackEnd::Max => Knob::Cap(KnobFile::IoMax),
-        BackEnd::ThrottleV1 => Knob::Cap(KnobFile::ThrottleReadBps),
-        BackEnd::Blk | BackEnd::Observe => {
-            bail!("there is nothing to prove on {}: no weight bites there, as said above", device.name)
-        }
+    let Some(knob) = Knob::of(back_end) else {
+        bail!("there is nothing to prove on {}: no weight bites there, as said above", device.name)
     };
     let region = device.facts.size_bytes / 2 / READ_BYTES as u64 * READ_BYTES as u64;
     if region == 0 {
         bail!("{} is too small to read from", device.name);
     }
     let mut groups = ProbeGroups::open(config, roots)?;
-    let raced = prove(knob, device, duration, &mut |set| race(&mut groups, device, region, duration, set));
+    let job = ReaderJob {
+        start: 0,
+        length: region,
+        read_bytes: READ_BYTES,
+        depth: knob.depth(),
+        random_seed: None,
+        duration_milliseconds: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+    };
+    let raced = prove(knob, device, duration, &mut |set| race(&mut groups, device, &job, set));
     if let Some(number) = groups.signal() {
         groups.close().context("interrupted")?;
         output::note("interrupted; the probe's tenants and weights are removed");
@@ -106,25 +131,16 @@ pub(crate) fn run(
 /// What a reader's knob is given and what undoes it, by the reader's number; and in which file.
 type Knobs<'a> = (KnobFile, &'a dyn Fn(usize) -> Option<[String; 2]>);
 
-/// Lets the two readers race under these knobs; the bytes that each read.
+/// Lets two readers race under these knobs, the one with this job and the other with the same behind it; the bytes that each read.
 fn race(
     groups: &mut ProbeGroups,
     device: &Device,
-    region: u64,
-    duration: Duration,
+    job: &ReaderJob,
     (file, texts): Knobs<'_>,
 ) -> anyhow::Result<[u64; 2]> {
     let names = WEIGHTS.map(|weight| format!("reader-{weight}"));
-    let duration_milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let job = |index: usize| ReaderJob {
-        start: region * index as u64,
-        length: region,
-        read_bytes: READ_BYTES,
-        depth: 1,
-        random_seed: None,
-        duration_milliseconds,
-    };
-    let jobs = [(&*names[0], job(0)), (&*names[1], job(1))];
+    let behind = ReaderJob { start: job.start + job.length, ..job.clone() };
+    let jobs = [(&*names[0], job.clone()), (&*names[1], behind)];
     let readings = groups.race(device, &jobs, &|writer, index, path| match texts(index) {
         Some([text, undo]) => write_group(writer, file, device.id, path, text, undo),
         None => Ok(()),

@@ -146,6 +146,7 @@ fn a_replay_finds_the_first_difference() {
     assert_eq!(other.status.code(), Some(1));
     assert!(text(&other.stdout).contains("line 3 of the recording"), "{}", text(&other.stdout));
     assert!(text(&other.stdout).contains("replayed: nothing"), "{}", text(&other.stdout));
+    assert!(text(&other.stdout).contains("with the same behaviour revision"), "{}", text(&other.stdout));
     record("damaged", 1000, false);
     let mut bytes = fs::read(directory.path().join("damaged")).expect("a recording");
     // Behind the first block, which holds the header.
@@ -169,6 +170,10 @@ fn an_old_recording_replays_byte_for_byte() {
     let replayed = tool(directory.path(), &["replay", recording.to_str().expect("a path")]);
     assert_eq!(replayed.status.code(), Some(0), "{}{}", text(&replayed.stdout), text(&replayed.stderr));
     assert!(text(&replayed.stdout).contains("each as recorded, byte for byte"), "{}", text(&replayed.stdout));
+    // It was made before revisions had numbers.
+    let replayed = tool(directory.path(), &["--json", "replay", recording.to_str().expect("a path")]);
+    let line: serde_json::Value = serde_json::from_slice(&replayed.stdout).expect("one object");
+    assert_eq!((&line["recorded_revision"], &line["difference"]), (&0.into(), &serde_json::Value::Null), "{line}");
 }
 
 #[test]

@@ -55,6 +55,7 @@ pub enum RecordingErrorKind {
 /// Reads a recording, entry by entry. After an error it ends.
 pub struct Recording<R: BufRead> {
     version: String,
+    behaviour_revision: u32,
     snapshot: Option<Vec<u8>>,
     text: BufReader<zstd::Decoder<'static, R>>,
     line: Vec<u8>,
@@ -87,8 +88,16 @@ impl<R: BufRead> Recording<R> {
         let mut decoder = zstd::Decoder::with_buffer(input).map_err(first)?.single_frame();
         decoder.window_log_max(WINDOW_LOG_MAX).map_err(first)?;
         let text = BufReader::new(decoder);
-        let (version, line) = (String::new(), Vec::new());
-        let mut recording = Self { version, snapshot: None, text, line, line_number: 0, byte: 0, ended: false };
+        let mut recording = Self {
+            version: String::new(),
+            behaviour_revision: 0,
+            snapshot: None,
+            text,
+            line: Vec::new(),
+            line_number: 0,
+            byte: 0,
+            ended: false,
+        };
         let not_ours = |source| fault(1, 0, RecordingErrorKind::NotARecording, source);
         match recording.next_line() {
             Ok(true) => {}
@@ -101,7 +110,7 @@ impl<R: BufRead> Recording<R> {
             let found = header.minerva_recording;
             return Err(fault(1, 0, RecordingErrorKind::NewerFormat { found }, None));
         }
-        recording.version = header.version;
+        (recording.version, recording.behaviour_revision) = (header.version, header.behaviour_revision);
         recording.read_snapshot(header.snapshot_bytes)?;
         Ok(recording)
     }
@@ -114,6 +123,11 @@ impl<R: BufRead> Recording<R> {
     /// The version of the program that made the recording.
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The [revision](super::BEHAVIOUR_REVISION) of what the engine did in that program; 0 if it is older than the number.
+    pub fn behaviour_revision(&self) -> u32 {
+        self.behaviour_revision
     }
 
     fn read_snapshot(&mut self, length: u64) -> Result<(), RecordingError> {

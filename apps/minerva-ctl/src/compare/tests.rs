@@ -1,6 +1,7 @@
 use super::Outcome;
 use super::arms::{Arm, BfqSettings, Treatment, arms};
 use super::page::{best, how_to_have_it, without_iocost};
+use super::{READING_MAX, READING_MIN, READING_OVERHEAD, ROUNDS, TIME_MAX, reading_time, readings};
 use crate::probe_reader::Reading;
 use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, KnobFile};
 
@@ -41,6 +42,23 @@ fn a_disk_without_bfq_is_compared_with_caps_and_with_iocost_where_it_is_enabled(
     assert_eq!(names(&nvme, false), ["none", "none, weighted as Minerva does", "none, heavy capped to half"]);
     let knobs: Vec<Treatment> = arms(&nvme, "none", false).iter().map(|arm| arm.treatment).collect();
     assert_eq!(knobs[1..], [Treatment::Weights(KnobFile::IoWeight), Treatment::Caps(KnobFile::IoMax)]);
+}
+
+#[test]
+fn a_comparison_of_all_that_a_disk_has_takes_a_minute_at_most() {
+    // All that Linux has, and all ways to steer by them.
+    let mut disk = device(CgroupVersion::V2, "none");
+    disk.facts.elevators_available = ["none", "mq-deadline", "kyber", "bfq"].map(str::to_owned).to_vec();
+    disk.facts.iocost_enabled = true;
+    let all = arms(&disk, "none", true);
+    assert_eq!(all.len(), 3 * 3 + 5);
+    let count = readings(&all, ROUNDS);
+    assert_eq!(count, 14 * ROUNDS + 2);
+    let time = reading_time(count);
+    assert!(time >= READING_MIN && (time + READING_OVERHEAD) * count <= TIME_MAX, "{time:?}");
+    // Where there is little to compare, each reading is longer, and never so short that it shows nothing.
+    assert_eq!(reading_time(readings(&arms(&disk, "none", false), 1)), READING_MAX);
+    assert_eq!(reading_time(10_000), READING_MIN);
 }
 
 #[test]
