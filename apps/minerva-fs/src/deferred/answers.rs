@@ -3,10 +3,12 @@
 use super::job::link_text;
 use super::place::is_below;
 use super::site::Site;
-use super::{Deferred, Earned, MoveCounts, Waiting, unix_ms};
+use super::waited::Waited;
+use super::{Deferred, Earned, MoveCounts, Waiting};
 use crate::user::User;
 use anyhow::Context;
 use minerva_api::cache::{DeferredFile, MigrationStatus};
+use minerva_clock::boottime;
 use minerva_decide::ToldBy;
 use minerva_store::{Deferral, DeferralStep};
 use std::collections::BTreeMap;
@@ -52,26 +54,22 @@ impl Deferred {
     /// The files that wait, as their user sees them.
     pub(crate) fn list(&self, user: &User, directory: Option<&Path>) -> Vec<DeferredFile> {
         let is_seen = |file: &&Waiting| is_visible(user, &file.row) && is_below(&file.row.target(), directory);
-        let seen: Vec<(Deferral, String)> =
-            self.files().values().filter(is_seen).map(|file| (file.row.clone(), file.why.clone())).collect();
+        let seen: Vec<_> = self.files().values().filter(is_seen).map(told).collect();
         // Movers and whoever changes tenants do not wait for what follows.
-        seen.into_iter().map(|(row, why)| self.show(&row, why)).collect()
+        seen.into_iter().map(|told| self.show(told)).collect()
     }
 
     /// The file that waits at this path, or is this one in the pool.
     pub(crate) fn find(&self, user: &User, path: &Path) -> Option<DeferredFile> {
         let name = path.file_name()?;
         let is_named = |row: &Deferral| is_visible(user, row) && (row.name == name || row.source == name);
-        let named: Vec<(Deferral, String)> = {
-            let files = self.files();
-            files.values().filter(|file| is_named(&file.row)).map(|file| (file.row.clone(), file.why.clone())).collect()
-        };
-        let mut shown = named.into_iter().map(|(row, why)| self.show(&row, why));
+        let named: Vec<_> = self.files().values().filter(|file| is_named(&file.row)).map(told).collect();
+        let mut shown = named.into_iter().map(|told| self.show(told));
         shown.find(|file| Path::new(&file.path) == path || Path::new(&file.data) == path)
     }
 
-    fn show(&self, row: &Deferral, why: String) -> DeferredFile {
-        let tree = self.tree_of(row).ok();
+    fn show(&self, (row, waited, why): (Deferral, Waited, String)) -> DeferredFile {
+        let tree = self.tree_of(&row).ok();
         let shown = tree.as_ref().and_then(|(tree, _)| tree.deferred_attributes(&row.source).ok());
         // Where its tenant is not served now, it was there, and will be again.
         let at = tree.map_or_else(|| self.mounts.join(&row.tenant).join(&row.pool), |(_, at)| at);
@@ -81,7 +79,7 @@ impl Deferred {
             path: row.target().display().to_string(),
             data: link_text(&at, &row.source).display().to_string(),
             bytes: shown.map_or(0, |shown| shown.blocks * 512),
-            waited_seconds: u64::try_from((unix_ms() - row.added_unix_ms) / 1000).unwrap_or(0),
+            waited_seconds: waited.until(boottime()).0 / 1_000_000_000,
             pool: row.pool.clone(),
             step: row.step.as_str().to_owned(),
             why,
@@ -183,6 +181,11 @@ impl Deferred {
             );
         }
     }
+}
+
+/// What is told of a file, when nobody waits for the list of all any more.
+fn told(file: &Waiting) -> (Deferral, Waited, String) {
+    (file.row.clone(), file.waited, file.why.clone())
 }
 
 /// Everybody sees what they asked for, root all.

@@ -3,14 +3,16 @@
 use super::job::Obstacle;
 use super::mover::Moves;
 use super::site::Site;
-use super::{Deferred, Waiting, not_served, unix_ms};
+use super::{Deferred, Waiting, not_served};
 use crate::tenant::Tenant;
 use minerva_api::cache::Pool;
 use minerva_cachefs::{MoveRefusal, Tree};
+use minerva_clock::boottime;
 use minerva_decide::{MigrationOrder, MigrationUrgency, WaitingFile};
 use minerva_model::Nanos;
 use minerva_store::{Deferral, DeferralStep};
 use rustix::io::Errno;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError};
@@ -24,8 +26,8 @@ const LINKS_SYNCED: usize = 16;
 /// So long a program may take to open the file that it has asked for; until then the file is as large as it said.
 const TO_OPEN: Nanos = Nanos::from_millis(10_000);
 
-/// How pressing a file is, whether another is under way, since when it waits, and its number; the least goes first.
-type Precedence = (MigrationUrgency, bool, i64, u64);
+/// How pressing a file is, whether another is under way, for how long it has waited, and its number; the least goes first.
+type Precedence = (MigrationUrgency, bool, Reverse<Nanos>, u64);
 
 /// Trees by tenant and pool, each with the thousandths of it that are used.
 type Trees = BTreeMap<(String, String), (Arc<Tree>, u32)>;
@@ -41,8 +43,8 @@ impl Moves<'_> {
             self.deferred.settle(row.id);
         }
         let wait_max = self.deferred.settings.now().migration.wait_max;
-        let (now, mut found) = (unix_ms(), Vec::new());
-        for row in self.that_wait(due) {
+        let mut found = Vec::new();
+        for (row, waited) in self.that_wait(due) {
             let Some((tree, pool_permille)) = trees.get(&(row.tenant.clone(), row.pool.clone())) else { continue };
             let (bytes, is_open) = match tree.deferred_use(&row.source) {
                 Ok(used) => used,
@@ -53,7 +55,6 @@ impl Moves<'_> {
                     continue;
                 }
             };
-            let waited = waited(&row, now);
             let may_grow = is_open || waited < TO_OPEN;
             self.deferred.files().entry(row.id).and_modify(|file| {
                 (file.bytes, file.occupied_bytes) = (expected(file.bytes, bytes, may_grow), bytes);
@@ -77,13 +78,14 @@ impl Moves<'_> {
     fn due(&self, trees: &Trees) -> Vec<Deferral> {
         let under_way = self.job.as_ref().map(|job| job.row.id);
         let wait_max = self.deferred.settings.now().migration.wait_max;
-        let (at, now) = (Instant::now(), unix_ms());
+        let (at, now) = (Instant::now(), boottime());
         let precedence = |file: &Waiting| -> Precedence {
             let row = &file.row;
             let tree = trees.get(&(row.tenant.clone(), row.pool.clone()));
             let permille = tree.map_or(0, |(_, permille)| *permille);
-            let urgency = MigrationUrgency::of(row.is_asked_for, permille, waited(row, now) > wait_max);
-            (urgency, under_way != Some(row.id), row.added_unix_ms, row.id)
+            let waited = file.waited.until(now);
+            let urgency = MigrationUrgency::of(row.is_asked_for, permille, waited > wait_max);
+            (urgency, under_way != Some(row.id), Reverse(waited), row.id)
         };
         let is_due =
             |file: &&Waiting| self.is_for(file) && file.row.step != DeferralStep::Left && file.not_before <= at;
@@ -98,13 +100,15 @@ impl Moves<'_> {
         due.into_iter().filter_map(|(.., id)| files.get(&id).map(|file| file.row.clone())).collect()
     }
 
-    /// Those of which nothing is left of an earlier attempt, as they are now, and the one that is under way. What could not be seen to yet is
-    /// not to be begun anew: the copy at its place would be taken for somebody else's file.
-    fn that_wait(&self, due: Vec<Deferral>) -> Vec<Deferral> {
+    /// Those of which nothing is left of an earlier attempt, as they are now, and the one that is under way; and for how long each has waited.
+    /// What could not be seen to yet is not to be begun anew: the copy at its place would be taken for somebody else's file.
+    fn that_wait(&self, due: Vec<Deferral>) -> Vec<(Deferral, Nanos)> {
         let under_way = self.job.as_ref().map(|job| job.row.id);
         let files = self.deferred.files();
-        let now = due.iter().filter_map(|row| Some(files.get(&row.id)?.row.clone()));
-        now.filter(|row| row.step == DeferralStep::Waiting || under_way == Some(row.id)).collect()
+        let now = boottime();
+        let found = due.iter().filter_map(|row| files.get(&row.id));
+        let waits = |file: &&Waiting| file.row.step == DeferralStep::Waiting || under_way == Some(file.row.id);
+        found.filter(waits).map(|file| (file.row.clone(), file.waited.until(now))).collect()
     }
 
     /// Every file knows why it has not moved.
@@ -174,30 +178,29 @@ fn expected(announced: u64, bytes: u64, may_grow: bool) -> u64 {
     if may_grow { announced.max(bytes) } else { bytes }
 }
 
-fn waited(row: &Deferral, now_unix_ms: i64) -> Nanos {
-    Nanos::from_millis(u64::try_from(now_unix_ms - row.added_unix_ms).unwrap_or(0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Precedence, expected, in_turn, most_pressing};
     use minerva_decide::MigrationUrgency as Urgency;
+    use minerva_model::Nanos;
+    use std::cmp::Reverse;
     use std::collections::BTreeMap;
 
     #[test]
     fn however_many_older_files_wait_the_pressing_ones_are_considered() {
-        let old = (0..1000).map(|id| (Urgency::Ordinary, true, 1, id));
+        let waited = |seconds| Reverse(Nanos::from_secs(seconds));
+        let old = (0..1000).map(|id| (Urgency::Ordinary, true, waited(9), id));
         let pressing = [
-            (Urgency::AskedFor, true, 2, 1000),
-            (Urgency::PoolIsFull, true, 3, 1001),
-            (Urgency::Overdue, true, 0, 1002),
+            (Urgency::AskedFor, true, waited(8), 1000),
+            (Urgency::PoolIsFull, true, waited(7), 1001),
+            (Urgency::Overdue, true, waited(10), 1002),
         ];
-        let under_way = (Urgency::Ordinary, false, 9, 1003);
+        let under_way = (Urgency::Ordinary, false, waited(1), 1003);
         let files: Vec<Precedence> = old.chain(pressing).chain([under_way]).collect();
         let mut considered = most_pressing(files.clone(), 5);
         considered.sort_unstable();
         assert_eq!(considered[..3], pressing);
-        assert_eq!(considered[3..], [under_way, (Urgency::Ordinary, true, 1, 0)]);
+        assert_eq!(considered[3..], [under_way, (Urgency::Ordinary, true, waited(9), 0)]);
         assert_eq!(most_pressing(files, 2000).len(), 1004);
     }
 

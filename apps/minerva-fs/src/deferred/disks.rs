@@ -64,6 +64,19 @@ fn parse(text: &str) -> Option<Count> {
     Some(Count { reads: nth(0)?, writes: nth(3)?, in_flight: nth(3)? })
 }
 
+impl Count {
+    /// Requests that others made since an earlier look, while nothing of ours was under way.
+    fn others_since(&self, last: &Self) -> u64 {
+        self.reads.saturating_sub(last.reads) + self.writes.saturating_sub(last.writes) + self.in_flight
+    }
+
+    /// Requests that others made since an earlier look, while a piece of so many bytes was written.
+    fn others_beside(&self, last: &Self, bytes: u64) -> u64 {
+        let (reads, writes) = (self.reads.saturating_sub(last.reads), self.writes.saturating_sub(last.writes));
+        reads.saturating_sub(FURTHER_READS) + writes.saturating_sub(bytes.div_ceil(REQUEST_BYTES) + FURTHER_WRITES)
+    }
+}
+
 /// Counters that are read again and again.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
@@ -75,16 +88,14 @@ impl Counters {
     pub(super) fn others(&mut self, disk: DeviceId) -> u64 {
         let Some(now) = read(disk) else { return 0 };
         let Some(last) = self.last.insert(disk, now) else { return now.in_flight };
-        now.reads.saturating_sub(last.reads) + now.writes.saturating_sub(last.writes) + now.in_flight
+        now.others_since(&last)
     }
 
     /// Requests that others made while a piece of so many bytes was written.
     pub(super) fn others_beside(&mut self, disk: DeviceId, bytes: u64) -> u64 {
         let Some(now) = read(disk) else { return 0 };
         let last = self.last.insert(disk, now).unwrap_or(now);
-        let reads = now.reads.saturating_sub(last.reads);
-        let writes = now.writes.saturating_sub(last.writes);
-        reads.saturating_sub(FURTHER_READS) + writes.saturating_sub(bytes.div_ceil(REQUEST_BYTES) + FURTHER_WRITES)
+        now.others_beside(&last, bytes)
     }
 }
 
@@ -97,7 +108,17 @@ fn read(disk: DeviceId) -> Option<Count> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Count, parse};
+    use super::{Count, FURTHER_READS, FURTHER_WRITES, parse};
+    use crate::deferred::copy::PIECE;
+
+    const LAST: Count = Count { reads: 100, writes: 200, in_flight: 0 };
+    /// Requests of 64 KiB that a piece is.
+    const OF_A_PIECE: u64 = 16;
+
+    /// After so many more reads and writes.
+    fn after(reads: u64, writes: u64, in_flight: u64) -> Count {
+        Count { reads: LAST.reads + reads, writes: LAST.writes + writes, in_flight }
+    }
 
     #[test]
     fn the_kernels_line_is_read_and_a_torn_one_is_none() {
@@ -106,5 +127,37 @@ mod tests {
         for torn in ["", "441 46 36418 304", "441 46 36418 304 5182 3811 150768 6391", "a b c d e f g h i"] {
             assert_eq!(parse(torn), None, "{torn}");
         }
+    }
+
+    #[test]
+    fn between_pieces_every_request_is_anothers_also_one_that_is_under_way() {
+        let others = |now: Count| now.others_since(&LAST);
+        assert_eq!([after(0, 0, 0), after(1, 0, 0), after(0, 1, 0), after(0, 0, 1)].map(others), [0, 1, 1, 1]);
+        assert_eq!(others(after(3, 4, 5)), 12);
+        // A disk that was taken out and put in again counts anew.
+        assert_eq!(others(Count { reads: 7, writes: 7, in_flight: 2 }), 2);
+    }
+
+    #[test]
+    fn beside_a_piece_what_is_more_than_the_piece_takes_is_anothers() {
+        let beside = |reads, writes| after(reads, writes, 0).others_beside(&LAST, PIECE as u64);
+        let writes = OF_A_PIECE + FURTHER_WRITES;
+        assert_eq!([beside(0, 1), beside(FURTHER_READS, writes)], [0, 0]);
+        assert_eq!(
+            [beside(FURTHER_READS + 1, 0), beside(0, writes + 1), beside(FURTHER_READS + 2, writes + 3)],
+            [1, 1, 5]
+        );
+        // The last piece is shorter, and takes less itself.
+        assert_eq!(after(0, 2 + FURTHER_WRITES, 0).others_beside(&LAST, 1), 1);
+        assert_eq!(Count { reads: 7, writes: 7, in_flight: 0 }.others_beside(&LAST, PIECE as u64), 0);
+    }
+
+    /// One who reads one block after the other makes fewer reads beside a piece than a piece may: it is met at the look after it.
+    #[test]
+    fn a_reader_that_makes_few_reads_beside_a_piece_is_met_right_after_it() {
+        let at_the_end = after(FURTHER_READS, OF_A_PIECE, 1);
+        assert_eq!(at_the_end.others_beside(&LAST, PIECE as u64), 0);
+        let listened = Count { reads: at_the_end.reads, writes: at_the_end.writes, in_flight: 1 };
+        assert_eq!(listened.others_since(&at_the_end), 1);
     }
 }

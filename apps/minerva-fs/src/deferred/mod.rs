@@ -13,6 +13,7 @@
 //! | `settling` | what is found after a crash? |
 //! | `attempts` | what becomes of an attempt that did not end? |
 //! | `candidates` | which files could move? |
+//! | `waited` | for how long has a file waited? |
 //! | `links` | where is a link now, before a mover has looked? |
 //! | `left`, `read_directories` | is a link back that was gone, and where need nobody look? |
 //! | `mover` | which file of a destination moves now, and when does it stop? |
@@ -48,6 +49,7 @@ mod settling;
 mod site;
 mod threads;
 mod under_way;
+mod waited;
 
 pub(crate) use asker::Peer;
 pub(crate) use membership::{find_tenant, judge_machine, tenants_of};
@@ -75,12 +77,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use under_way::UnderWay;
+use waited::Waited;
 
 /// The redo log, in the pool's directory.
 pub(crate) const LOG: &str = "deferred.db";
 
-/// Milliseconds since 1970, by which people and the order of files go. A clock that jumps makes files overdue at most, which move in a part
-/// of the time then.
+/// Milliseconds since 1970: when a file was deferred, also to later processes. For how long it has waited is `waited`'s to say.
 fn unix_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
@@ -89,6 +91,7 @@ fn unix_ms() -> i64 {
 #[derive(Clone, Debug)]
 struct Waiting {
     row: Deferral,
+    waited: Waited,
     why: String,
     destination: Destination,
     /// What it is expected to occupy at its place, as far as is known.
@@ -106,6 +109,7 @@ impl Waiting {
     fn new(row: Deferral) -> Self {
         let destination = Destination::of(&row.directory, row.directory_identity.0);
         Self {
+            waited: Waited::begin(&row, unix_ms()),
             row,
             why: "it was asked for just now".to_owned(),
             destination,

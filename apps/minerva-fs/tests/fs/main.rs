@@ -5,6 +5,7 @@
 mod command_line;
 mod databases;
 mod deferred;
+mod deferred_beside;
 mod deferred_failures;
 mod deferred_limits;
 mod deferred_many;
@@ -21,6 +22,7 @@ mod guest_role;
 mod kill;
 mod mapped;
 mod metrics;
+mod open_after_kill;
 mod operations;
 mod permissions;
 mod pool_disk;
