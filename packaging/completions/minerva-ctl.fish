@@ -94,7 +94,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l rounds -d 'Rounds of the comparison' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l device -d 'Only this disk, such as sda' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l mount -d 'Only the disk that holds this path' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads, or each part of the comparison in each round: at least 100ms' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads, or each part of the comparison in each round: at least 100ms [default: 4s; less in a comparison that would take longer than a minute]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l probe -d 'Test it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk'

@@ -100,6 +100,9 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,vm-contracts)
                 cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__contracts"
                 ;;
+            minerva__lab__subcmd__figure,vm-endogenic)
+                cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__endogenic"
+                ;;
             minerva__lab__subcmd__figure,vm-mix)
                 cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__mix"
                 ;;
@@ -160,7 +163,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__demo)
-            opts="-h --scale --profile --scene --report --json --binaries --minervad --equal-only --weights --help tenants data-path cache"
+            opts="-h --scale --profile --scene --seed --report --json --binaries --minervad --equal-only --weights --help tenants data-path cache"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -176,6 +179,10 @@ _minerva__lab() {
                     ;;
                 --scene)
                     COMPREPLY=($(compgen -W "noisy-neighbour together" -- "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --report)
@@ -314,7 +321,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan characterise cache-migration cache-throughput cache-tenants kill-restore undo-bites vm-contracts vm-mix vm-tags vm-urgent worth"
+            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan characterise cache-migration cache-throughput cache-tenants kill-restore undo-bites vm-contracts vm-endogenic vm-mix vm-tags vm-urgent worth"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1145,6 +1152,52 @@ _minerva__lab() {
                     return 0
                     ;;
                 --logs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__vm__subcmd__endogenic)
+            opts="-h --profile --scale --level --deadline --rounds --no-kernel --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --level)
+                    COMPREPLY=($(compgen -W "low lowest" -- "${cur}"))
+                    return 0
+                    ;;
+                --deadline)
+                    COMPREPLY=($(compgen -W "begin done" -- "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
