@@ -140,9 +140,9 @@ mod tests {
             "echo said; setsid sh -c 'echo $$ >> {0}; exec sleep 1000' & echo $$ >> {0}; exec sleep 1000",
             ids.display()
         );
-        let (ended, printed) = output(&mut shell(&script), Duration::from_secs(1)).expect("it starts");
+        let (ended, printed) = output(&mut shell(&script), Duration::from_secs(3)).expect("it starts");
         assert!(ended.status.is_none() && !ended.has_succeeded());
-        assert_eq!((ended.told.as_str(), printed.as_slice()), ("ended after 1 s\n", b"said\n".as_slice()));
+        assert_eq!((ended.told.as_str(), printed.as_slice()), ("ended after 3 s\n", b"said\n".as_slice()));
         let ids = std::fs::read_to_string(ids).expect("numbers");
         let running =
             |id: &&str| std::fs::read(Path::new("/proc").join(id).join("environ")).is_ok_and(|all| !all.is_empty());
@@ -159,8 +159,11 @@ mod tests {
     fn what_goes_on_printing_overwrites_nothing_while_the_output_is_read() {
         let scratch = tempfile::tempdir().expect("a directory");
         // Without variables it is not found and ended.
-        let printing = format!("while test -d {}; do echo more; done", scratch.path().display());
-        let script = format!("env --ignore-environment $(command -v sh) -c '{printing}' & exec seq 200000");
+        let scratch = scratch.path().display();
+        let printing = format!("echo more; echo >{scratch}/begun; while test -d {scratch}; do echo more; done");
+        let script = format!(
+            "env --ignore-environment $(command -v sh) -c '{printing}' & until test -e {scratch}/begun; do sleep 0.01; done; exec seq 200000"
+        );
         let (ended, printed) = output(&mut shell(&script), MINUTE).expect("it starts");
         assert!(ended.has_succeeded());
         let printed = String::from_utf8(printed).expect("text");

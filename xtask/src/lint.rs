@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(crate) const COMPILING: Duration = Duration::from_secs(10_800);
 /// The same of what fetches the database of vulnerabilities, of what reads that or the crates, and of what reads the sources.
 const DATABASE: Duration = Duration::from_secs(120);
-const DENY: Duration = Duration::from_secs(300);
+const DENY: Duration = Duration::from_secs(900);
 const FORMAT: Duration = Duration::from_secs(300);
 
 /// Runs every check, all of them even when one fails; whether all passed.

@@ -29,7 +29,7 @@ const NOT_SHARING: &[(&str, &str)] = &[
     ("apps/minerva-lab", "vm"),
 ];
 /// By so much tests that need only a processor give way to the others, which measure disks.
-const NICE: &str = "10";
+pub(crate) const NICE: &str = "10";
 /// What ends a program from a terminal ends tests too. nohup(1), and shells that start something in the background, have it ignored, and
 /// programs leave it so.
 const SIGNALS: &str = "--default-signal=HUP,INT,QUIT";

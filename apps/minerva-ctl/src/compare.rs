@@ -77,7 +77,7 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
         "{}: {readings} readings of {:.1} s, {:.0} s in all; --seconds and --rounds make it longer",
         device.name,
         duration.as_secs_f64(),
-        ((duration + READING_OVERHEAD) * readings).as_secs_f64()
+        (duration.as_secs_f64() + READING_OVERHEAD.as_secs_f64()) * f64::from(readings)
     ));
     let mut groups = ProbeGroups::open(config, roots)?;
     let seed = fastrand::u64(..);

@@ -116,6 +116,7 @@ impl Rule {
         }
         if self.names.get(&tenant.id).is_none_or(|known| *known != tenant.name) {
             self.names.insert(tenant.id, tenant.name.clone());
+            self.told.clear();
         }
         self.owners.insert(tenant.id, tenant.owner());
         if self.settings.makers_are_remembered {
@@ -179,6 +180,7 @@ impl Rule {
         self.leave(device);
         self.running.retain(|(on, _), _| *on != device);
         self.places.retain(|(on, _), _| *on != device);
+        self.told.remove(&device);
         self.lifting.remove(&device);
     }
 

@@ -237,10 +237,10 @@ impl Executor {
             if let Some(front) = self.front(*device) {
                 let run = self.runs.get(&front);
                 let goes_first = run.is_some_and(|run| !run.hangs());
-                let begins_again_at = run.and_then(Run::begins_again_at);
+                let begins_again = run.and_then(Run::begins_again);
                 let (takes, is_at_work) = self.takes(front);
                 let bottom = self.refreshed(now, *device, front).bottom().clone();
-                wanting.insert(*device, Wanting { bottom, goes_first, takes, is_at_work, begins_again_at });
+                wanting.insert(*device, Wanting { bottom, goes_first, takes, is_at_work, begins_again });
             }
         }
         self.turns.give(now, &wanting);

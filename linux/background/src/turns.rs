@@ -11,6 +11,8 @@ const TURN_IN_VAIN: Nanos = Nanos::from_secs(1);
 /// How long one has the turn of which the work loses what it has done since it last got on: half of a chunk of a btrfs takes a slow disk longer
 /// than a turn.
 const TURN_MAX: Nanos = Nanos::from_secs(180);
+/// And at a limit, where a chunk takes so much longer: 1 GiB at the least one.
+const TURN_LIMITED_MAX: Nanos = Nanos::from_secs(4096);
 
 /// A disk with work that may run.
 #[derive(Debug)]
@@ -24,7 +26,21 @@ pub(crate) struct Wanting {
     /// It runs.
     pub(crate) is_at_work: bool,
     /// Where the work is, if it runs and begins there again when it is stopped.
-    pub(crate) begins_again_at: Option<u64>,
+    pub(crate) begins_again: Option<BeginsAgain>,
+}
+
+/// Where work begins again when it is stopped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BeginsAgain {
+    pub(crate) at: u64,
+    /// It runs at a limit.
+    pub(crate) is_limited: bool,
+}
+
+impl Wanting {
+    fn begins_again_at(&self) -> Option<u64> {
+        self.begins_again.map(|begins| begins.at)
+    }
 }
 
 /// The disks with work that have their turn, and those that had it. Disks that share none below have it side by side.
@@ -38,7 +54,7 @@ pub(crate) struct Turns {
 #[derive(Clone, Debug)]
 struct Turn {
     since: Nanos,
-    /// The first of [`Wanting::begins_again_at`] in it: most work runs only once there is a gap.
+    /// The first of [`Wanting::begins_again`] in it: most work runs only once there is a gap.
     began_at: Option<u64>,
     /// Those that kept theirs when this one began: for who waits for it and for them it ends as soon as one of theirs does.
     ends_with: BTreeSet<DeviceId>,
@@ -57,8 +73,10 @@ impl Turn {
 
     /// It is kept for longer than others, as its work would begin again.
     fn is_kept(&self, now: Nanos, wanting: &Wanting) -> bool {
-        let begins_again = wanting.begins_again_at.is_some_and(|at| self.began_at == Some(at));
-        begins_again && now.since(self.since) < TURN_MAX
+        wanting.begins_again.is_some_and(|begins| {
+            let longest = if begins.is_limited { TURN_LIMITED_MAX } else { TURN_MAX };
+            self.began_at == Some(begins.at) && now.since(self.since) < longest
+        })
     }
 }
 
@@ -83,7 +101,7 @@ impl Turns {
         self.having.retain(|device, _| wanting.contains_key(device));
         self.having
             .iter_mut()
-            .for_each(|(device, turn)| turn.began_at = turn.began_at.or(wanting[device].begins_again_at));
+            .for_each(|(device, turn)| turn.began_at = turn.began_at.or(wanting[device].begins_again_at()));
         self.end(now, wanting, &meets, &goes_before);
         let mut next: Vec<DeviceId> =
             wanting.keys().filter(|device| !self.having.contains_key(device)).copied().collect();
@@ -104,7 +122,7 @@ impl Turns {
             let ends_with: BTreeSet<DeviceId> = before().flat_map(|other| &other.kept).copied().collect();
             let since = before().filter(|other| other.kept.is_empty()).map(|other| other.since).min().unwrap_or(now);
             if now.since(since) < TURN {
-                let began_at = wanting[&device].begins_again_at;
+                let began_at = wanting[&device].begins_again_at();
                 self.having.insert(device, Turn { since, began_at, ends_with });
             } else {
                 refused.push(Refused { device, since, kept: BTreeSet::new() });

@@ -158,7 +158,7 @@ fn what_hangs_is_not_run_again_and_after_two_the_rest_is_named_and_counts_as_fai
     let path = scratch.path().display();
     let short = |folder: &str, name: &str, script: &str| {
         let mut program = program(scratch.path(), folder, name, script);
-        program.limit = Duration::from_secs(1);
+        program.limit = Duration::from_secs(3);
         program
     };
     let hangs =
@@ -166,7 +166,7 @@ fn what_hangs_is_not_run_again_and_after_two_the_rest_is_named_and_counts_as_fai
     let said = Mutex::new(String::new());
     let show = |text: &str| said.lock().expect("no panic").push_str(text);
     assert_eq!(run_all(&[hangs("lab", "a")], Vec::new(), &mut Skips::default(), &show), ["programs of tests"]);
-    assert!(said.lock().expect("no panic").ends_with("> lab: a: FAILED: ended after 1 s\n"));
+    assert!(said.lock().expect("no panic").ends_with("> lab: a: FAILED: ended after 3 s\n"));
     assert_eq!(std::fs::read_to_string(scratch.path().join("begun")).expect("names"), "a\n", "it is run once");
 
     // Also of those that fail beside others and hang alone.
@@ -193,5 +193,5 @@ fn what_hangs_is_not_run_again_and_after_two_the_rest_is_named_and_counts_as_fai
         assert!(said.contains(&format!("> {last}: FAILED: not run, as others hung before it\n")), "{said}");
     }
     assert!(said.contains("> libraries: FAILED: not run"), "{said}");
-    assert!(said.contains("> lab: a: FAILED: ended after 1 s\n"), "{said}");
+    assert!(said.contains("> lab: a: FAILED: ended after 3 s\n"), "{said}");
 }

@@ -184,7 +184,7 @@ impl Scheduler for Anticipatory {
         state.queued += 1;
         match self.wait {
             Some(wait) if wait.flow == request.flow => self.wait = None,
-            Some(_) if request.sync => self.rival_bytes = Some(request.offset_bytes),
+            Some(_) if request.sync && request.kind == Kind::Read => self.rival_bytes = Some(request.offset_bytes),
             _ => {}
         }
         self.below.add(now, request);

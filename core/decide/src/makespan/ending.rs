@@ -50,6 +50,7 @@ impl Rule {
             *of != tenant
         });
         self.places.retain(|(_, of), _| *of != tenant);
+        self.told.clear();
         let (_, device) = attained.iter().max().copied()?;
         let job = job?;
         let bytes = attained.iter().fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));

@@ -15,6 +15,7 @@ impl SharePolicy for Rule {
         if !self.has_jobs() {
             self.running.clear();
             self.places.clear();
+            self.told.clear();
             self.traces.clear();
             self.courses.clear();
             self.attained.clear();

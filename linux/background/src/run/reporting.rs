@@ -5,6 +5,7 @@ use crate::automount::Automounts;
 use crate::directories::Progress;
 use crate::identity::file_system;
 use crate::spec::{Found, Kind};
+use crate::turns::BeginsAgain;
 use minerva_background::HUNG;
 use minerva_model::{BackgroundBeside, BackgroundReport, Nanos};
 use rustix::fs::fstatvfs;
@@ -103,8 +104,9 @@ impl Run {
     }
 
     /// Where it is, if it runs and what it has done from there on is lost when it is stopped.
-    pub(crate) fn begins_again_at(&self) -> Option<u64> {
-        (self.spec.kind.begins_again() && self.is_running).then(|| self.position().0)
+    pub(crate) fn begins_again(&self) -> Option<BeginsAgain> {
+        let is_limited = self.limiting.limit().is_some();
+        (self.spec.kind.begins_again() && self.is_running).then(|| BeginsAgain { at: self.position().0, is_limited })
     }
 
     /// Where another worker would go on, and what was found up to there.
@@ -195,15 +197,15 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let mut run = stored(root.path(), Before::default());
         run.is_running = true;
-        assert_eq!(run.begins_again_at(), None);
+        assert_eq!(run.begins_again().map(|begins| begins.at), None);
         for kind in [Kind::BtrfsBalance, Kind::BtrfsScrub] {
             run.spec.kind = kind;
-            assert_eq!(run.begins_again_at(), Some(6_000));
+            assert_eq!(run.begins_again().map(|begins| begins.at), Some(6_000));
         }
         say(&run, Progress { position: 5_000, ..Progress::default() });
-        assert_eq!(run.begins_again_at(), Some(5_000));
+        assert_eq!(run.begins_again().map(|begins| begins.at), Some(5_000));
         run.is_running = false;
-        assert_eq!(run.begins_again_at(), None, "that is lost already");
+        assert_eq!(run.begins_again().map(|begins| begins.at), None, "that is lost already");
     }
 
     #[test]

@@ -16,7 +16,12 @@ impl LeftOut {
     pub(super) fn before(place: &QueueDirectories, device: u64) -> Self {
         let path = place.state.join("left-out");
         let mut devices: BTreeMap<u64, String> = read(&path).unwrap_or_default();
+        let known = devices.len();
         devices.retain(|left_out, _| *left_out < device);
+        if devices.len() < known {
+            // Else a worker after this one would take it for what this one left out.
+            let _ = replace(&path, &devices, true);
+        }
         Self { path, devices }
     }
 
@@ -56,6 +61,7 @@ mod tests {
         let told = |device| LeftOut::before(&place, device).told();
         assert_eq!(told(4), ["device 1, which is read-only", "device 3, which is not there"]);
         assert_eq!(told(3), ["device 1, which is read-only"], "that one is tried again");
+        assert_eq!(told(4), ["device 1, which is read-only"], "and was not left out");
         assert_eq!(told(1), [""; 0]);
     }
 }

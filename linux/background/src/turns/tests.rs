@@ -1,6 +1,6 @@
 //! Disks with work that may run, second by second.
 
-use super::{TURN, TURN_IN_VAIN, TURN_MAX, Turns, Wanting};
+use super::{BeginsAgain, TURN, TURN_IN_VAIN, TURN_LIMITED_MAX, TURN_MAX, Turns, Wanting};
 use minerva_model::{DeviceId, Nanos};
 use std::collections::BTreeMap;
 
@@ -13,13 +13,17 @@ fn having(turns: &mut Turns, seconds: u64, wanting: &[(u32, &[u32])]) -> Vec<u32
     having_at(turns, seconds, wanting, None)
 }
 
+fn chunk(at: u64) -> BeginsAgain {
+    BeginsAgain { at, is_limited: false }
+}
+
 /// The same, where work on the first one would begin again somewhere.
-fn having_at(turns: &mut Turns, seconds: u64, wanting: &[(u32, &[u32])], at: Option<u64>) -> Vec<u32> {
+fn having_at(turns: &mut Turns, seconds: u64, wanting: &[(u32, &[u32])], chunk: Option<BeginsAgain>) -> Vec<u32> {
     let wanted = |(of, on): &(u32, &[u32])| {
         let bottom = on.iter().map(|on| disk(*on)).collect();
         // What does not go first has numbers from 50.
-        let begins_again_at = at.filter(|_| *of == 1);
-        (disk(*of), Wanting { bottom, goes_first: *of < 50, takes: false, is_at_work: false, begins_again_at })
+        let begins_again = chunk.filter(|_| *of == 1);
+        (disk(*of), Wanting { bottom, goes_first: *of < 50, takes: false, is_at_work: false, begins_again })
     };
     let wanting: BTreeMap<DeviceId, Wanting> = wanting.iter().map(wanted).collect();
     turns.give(Nanos::from_secs(seconds), &wanting);
@@ -99,7 +103,7 @@ fn what_would_begin_again_keeps_its_turn_until_it_gets_on_or_for_three_minutes()
         let mut turns = Turns::default();
         let mut at = |second: u64| {
             let place = if gets_on && second >= 25 { 6 } else { 7 };
-            having_at(&mut turns, second, &all, Some(place))
+            having_at(&mut turns, second, &all, Some(chunk(place)))
         };
         assert_eq!([0, 10, 24].map(&mut at), [[1]; 3]);
         assert_eq!(at(25), [if gets_on { 2 } else { 1 }]);
@@ -109,12 +113,30 @@ fn what_would_begin_again_keeps_its_turn_until_it_gets_on_or_for_three_minutes()
     }
 }
 
+#[test]
+fn at_a_limit_a_turn_is_kept_for_as_long_as_a_chunk_takes_at_the_least_one() {
+    let all: [(u32, &[u32]); 2] = [(1, &[10]), (2, &[10])];
+    for gets_on in [false, true] {
+        let mut turns = Turns::default();
+        let mut at = |second: u64| {
+            let place = if gets_on && second >= 1000 { 6 } else { 7 };
+            having_at(&mut turns, second, &all, Some(BeginsAgain { is_limited: true, ..chunk(place) }))
+        };
+        assert_eq!([0, 10, 181, 999].map(&mut at), [[1]; 4]);
+        assert_eq!(at(1000), [if gets_on { 2 } else { 1 }]);
+        if !gets_on {
+            assert_eq!(TURN_LIMITED_MAX, Nanos::from_secs(4096));
+            assert_eq!([4095, 4096].map(&mut at), [[1], [2]]);
+        }
+    }
+}
+
 /// What it read of its chunk is lost already.
 #[test]
 fn a_turn_is_kept_for_work_that_would_begin_again_only_while_that_runs() {
     let all: [(u32, &[u32]); 2] = [(1, &[10]), (2, &[10])];
     let mut turns = Turns::default();
-    let mut at = |second, place| having_at(&mut turns, second, &all, place);
+    let mut at = |second, place: Option<u64>| having_at(&mut turns, second, &all, place.map(chunk));
     assert_eq!(at(0, None), [1]);
     assert_eq!([(10, None), (20, None)].map(|(second, place)| at(second, place)), [[2], [1]], "there is no gap");
     let in_gap = [(25, Some(7)), (26, None), (28, Some(7)), (30, Some(7)), (90, Some(7))];
@@ -134,7 +156,7 @@ fn while_one_keeps_its_turn_others_have_theirs_on_disks_that_only_who_waits_for_
         let mut turns = Turns::default();
         let mut at = |second: u64| {
             let place = if gets_on && second >= 37 { 6 } else { 7 };
-            having_at(&mut turns, second, &all, Some(place))
+            having_at(&mut turns, second, &all, Some(chunk(place)))
         };
         assert_eq!([0, 9, 10, 24, 36].map(&mut at), [[1, 3]; 5]);
         assert_eq!(at(37), if gets_on { vec![2] } else { vec![1, 3] }, "both end at once");
@@ -149,7 +171,7 @@ fn while_one_keeps_its_turn_others_have_theirs_on_disks_that_only_who_waits_for_
 fn of_several_beside_one_that_keeps_its_turn_each_has_its_own() {
     let mut turns = Turns::default();
     let all: [(u32, &[u32]); 4] = [(1, &[10]), (2, &[10, 11]), (3, &[11]), (4, &[11])];
-    let mut at = |second: u64| having_at(&mut turns, second, &all, Some(7));
+    let mut at = |second: u64| having_at(&mut turns, second, &all, Some(chunk(7)));
     assert_eq!([0, 9, 10, 19, 20].map(&mut at), [[1, 3], [1, 3], [1, 4], [1, 4], [1, 3]]);
 }
 
@@ -158,13 +180,8 @@ fn beside_one_that_takes(gap_from: u64) -> Vec<u32> {
     let mut turns = Turns::default();
     let bottom = || [disk(10)].into_iter().collect();
     let mut at = |second| {
-        let one = |takes, is_at_work| Wanting {
-            bottom: bottom(),
-            goes_first: true,
-            takes,
-            is_at_work,
-            begins_again_at: None,
-        };
+        let one =
+            |takes, is_at_work| Wanting { bottom: bottom(), goes_first: true, takes, is_at_work, begins_again: None };
         let wanting: BTreeMap<DeviceId, Wanting> =
             [(disk(1), one(true, true)), (disk(2), one(false, second >= gap_from))].into();
         turns.give(Nanos::from_secs(second), &wanting);
