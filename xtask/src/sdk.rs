@@ -121,7 +121,7 @@ pub(crate) fn check(
             tests.args(["test", "--quiet", "--package", package, "--test", name, "--", "--show-output"]);
         }
         tests.env("MINERVA_C_PREFIX", &prefix).envs(python.map(|python| ("MINERVA_PYTHON", python)));
-        skips.pass_with_all_given(&mut tests, limit)
+        skips.pass_with_all_given(&mut tests, limit, |text| println!("{text}"))
     };
     passed &= run("sdk/c", "minerva-c", "c", None)?;
     if let Some(environment) = environment {

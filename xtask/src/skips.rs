@@ -91,13 +91,18 @@ impl Skips {
 
     /// Runs tests that are given all that they need of this task, and shows what they print; whether they passed. To lack it is then no
     /// excuse: there is no other run.
-    pub(crate) fn pass_with_all_given(&mut self, tests: &mut Command, limit: Duration) -> Result<bool> {
+    pub(crate) fn pass_with_all_given(
+        &mut self,
+        tests: &mut Command,
+        limit: Duration,
+        show: impl Fn(&str),
+    ) -> Result<bool> {
         let mut own = Self::default();
         let tested = own.test(tests, limit)?;
-        println!("{}", tested.shown(false));
+        show(&tested.shown(false));
         let is_given = !own.told.iter().any(|skip| skip.contains(NOT_GIVEN));
         if !is_given {
-            println!("> skipped for want of what it was given: FAILED");
+            show("> skipped for want of what it was given: FAILED");
         }
         self.join(own);
         Ok(tested.ended.has_succeeded() && is_given)
@@ -199,7 +204,8 @@ mod tests {
         let mut skips = Skips::default();
         let mut passed = |script: &str| {
             let mut shell = Command::new("sh");
-            skips.pass_with_all_given(shell.args(["-c", script]), Duration::from_secs(60)).expect("it starts")
+            // What is shown here would be read as this test's own.
+            skips.pass_with_all_given(shell.args(["-c", script]), Duration::from_secs(60), |_| ()).expect("it starts")
         };
         assert!(passed("echo 'skipped: leaks are found with valgrind'"));
         assert!(!passed(&format!("echo 'skipped: needs MINERVA_C_PREFIX, {NOT_GIVEN}' >&2")));
