@@ -2,34 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says why by panicking")]
 
-use minerva_lab::disk::check_machine;
+mod ready;
+
 use minerva_lab::workload::blkio_version;
 use minerva_model::CgroupVersion;
-use std::path::Path;
+use ready::{LAB, is_ready, lines};
 use std::process::Command;
-
-const LAB: &str = env!("CARGO_BIN_EXE_minerva-lab");
 
 /// Runs the figure with `--json`; its lines, or nothing with the reason printed.
 fn figure(arguments: &[&str]) -> Option<Vec<serde_json::Value>> {
-    if let Err(error) = check_machine() {
-        println!("skipped: {error}");
-        return None;
-    }
-    if blkio_version() == CgroupVersion::Absent {
-        println!("skipped: needs a blkio or io cgroup controller");
-        return None;
-    }
-    // Other packages' programs are built with the workspace only.
-    let missing = ["minervad", "minerva-ctl"].into_iter().find(|name| !Path::new(LAB).with_file_name(name).exists());
-    if let Some(name) = missing {
-        println!("skipped: needs {name} beside minerva-lab: `cargo build --workspace --bins`");
+    if !is_ready(&["minervad", "minerva-ctl"]) {
         return None;
     }
     let output = Command::new(LAB).arg("figure").args(arguments).arg("--json").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let lines = String::from_utf8(output.stdout).unwrap();
-    Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    Some(lines(output.stdout))
 }
 
 #[test]

@@ -3,28 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says why by panicking")]
 
-use minerva_lab::disk::check_machine;
-use minerva_lab::workload::blkio_version;
-use minerva_model::CgroupVersion;
-use std::path::Path;
-use std::process::Command;
+mod ready;
 
-const LAB: &str = env!("CARGO_BIN_EXE_minerva-lab");
+use ready::{LAB, is_ready, lines};
+use std::process::Command;
 
 /// Runs the figure; its lines, or nothing with the reason printed.
 fn figure(arguments: &[&str]) -> Option<Vec<serde_json::Value>> {
-    if let Err(error) = check_machine() {
-        println!("skipped: {error}");
-        return None;
-    }
-    if blkio_version() == CgroupVersion::Absent {
-        println!("skipped: needs a blkio or io cgroup controller");
-        return None;
-    }
-    // Other packages' programs are built with the workspace only.
-    let missing = ["minervad", "minerva-agent"].into_iter().find(|name| !Path::new(LAB).with_file_name(name).exists());
-    if let Some(name) = missing {
-        println!("skipped: needs {name} beside minerva-lab: `cargo build --workspace --bins`");
+    if !is_ready(&["minervad", "minerva-agent"]) {
         return None;
     }
     let output = Command::new(LAB).args(["figure", "vm-endogenic", "--json"]).args(arguments).output().unwrap();
@@ -34,8 +20,7 @@ fn figure(arguments: &[&str]) -> Option<Vec<serde_json::Value>> {
         return None;
     }
     assert!(output.status.success(), "{said}");
-    let lines = String::from_utf8(output.stdout).unwrap();
-    Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    Some(lines(output.stdout))
 }
 
 #[test]

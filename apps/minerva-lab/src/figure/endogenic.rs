@@ -213,14 +213,13 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::figure) mod tests {
     use super::{Pair, paper, silent_most};
-    use minerva_lab::scene::{Comparison, EndogenicPlan, RunResult, Series, TenantResult};
+    use minerva_lab::scene::{Comparison, EndogenicPlan, RunResult, Scene, Series, TenantResult};
 
-    /// A pair in which each tenant takes so many seconds under the daemon.
-    fn pair(done_within: bool, seconds: [f64; 4]) -> Pair {
-        let scene = EndogenicPlan { done_within, ..EndogenicPlan::paper(1.0) }.scene();
-        let run = |seconds: [f64; 4]| RunResult {
+    /// A run in which each tenant takes so many seconds.
+    pub(in crate::figure) fn run(scene: &Scene, seconds: [f64; 4]) -> RunResult {
+        RunResult {
             scene: scene.name.clone(),
             steering: "test".to_owned(),
             scale: scene.scale,
@@ -230,8 +229,13 @@ mod tests {
             phases: Vec::new(),
             series: Series { bin_s: 1.0, mb_per_s: vec![Vec::new(); 4] },
             weights: None,
-        };
-        let (equal, steered) = (run([18.0, 40.0, 171.0, 426.0]), run(seconds));
+        }
+    }
+
+    /// A pair in which each tenant takes so many seconds under the daemon.
+    fn pair(done_within: bool, seconds: [f64; 4]) -> Pair {
+        let scene = EndogenicPlan { done_within, ..EndogenicPlan::paper(1.0) }.scene();
+        let (equal, steered) = (run(&scene, [18.0, 40.0, 171.0, 426.0]), run(&scene, seconds));
         let comparison = Comparison::new(&equal, &steered);
         Pair { comparison, equal, steered, scene }
     }

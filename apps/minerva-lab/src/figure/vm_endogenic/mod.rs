@@ -178,10 +178,11 @@ fn shipped(scene: &Scene, rounds: &[Round]) -> Option<Line> {
 mod tests {
     use super::{Remembered, Round, VmSceneRun, lines, ways, without_checksum};
     use crate::cli::{Cli, Command, FigureCommand};
+    use crate::figure::endogenic;
     use crate::vm_cli::VmEndogenicArguments;
     use clap::Parser;
     use minerva_lab::figure::VmWaited;
-    use minerva_lab::scene::{EndogenicPlan, RunResult, Scene, Series, TenantResult};
+    use minerva_lab::scene::{EndogenicPlan, Scene};
     use std::collections::BTreeSet;
 
     fn arguments(words: &[&str]) -> VmEndogenicArguments {
@@ -193,28 +194,7 @@ mod tests {
     }
 
     fn run(scene: &Scene, seconds: [f64; 4]) -> VmSceneRun {
-        let tenant = |completion_s| TenantResult {
-            name: String::new(),
-            description: String::new(),
-            bytes: 1,
-            started_s: 0.0,
-            completion_s,
-            mb_per_s: 1.0,
-            latency_ms_p50: 1.0,
-            latency_ms_p99: 1.0,
-        };
-        let result = RunResult {
-            scene: scene.name.clone(),
-            steering: "test".to_owned(),
-            scale: scene.scale,
-            tenants: seconds.map(tenant).to_vec(),
-            makespan_s: seconds[3],
-            disk_mb_per_s: 40.0,
-            phases: Vec::new(),
-            series: Series { bin_s: 1.0, mb_per_s: vec![Vec::new(); 4] },
-            weights: None,
-        };
-        VmSceneRun { result, waited: VmWaited::default() }
+        VmSceneRun { result: endogenic::tests::run(scene, seconds), waited: VmWaited::default() }
     }
 
     #[test]
