@@ -64,6 +64,9 @@ pub(crate) struct Rule {
     /// By disk, who pays and who is ahead, as people read it; said for each job that waits, so worked out once.
     #[serde(skip)]
     told: BTreeMap<DeviceId, Sides>,
+    /// The jobs that tenants are by their names; none until that is looked up.
+    #[serde(skip)]
+    by_name: Option<BTreeMap<TenantId, JobSettings>>,
     #[serde(default)]
     named: Named,
     /// What jobs did so far.
@@ -103,6 +106,7 @@ impl Rule {
             self.names.iter().filter(|(_, name)| is_changed(name)).map(|(tenant, _)| *tenant).collect();
         changed.into_iter().for_each(|tenant| self.cut(tenant));
         (self.settings, self.cap_jobs) = (settings.clone(), cap_jobs);
+        self.by_name = None;
     }
 
     pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
@@ -117,6 +121,7 @@ impl Rule {
         if self.names.get(&tenant.id).is_none_or(|known| *known != tenant.name) {
             self.names.insert(tenant.id, tenant.name.clone());
             self.told.clear();
+            self.by_name = None;
         }
         self.owners.insert(tenant.id, tenant.owner());
         if self.settings.makers_are_remembered {
@@ -140,6 +145,9 @@ impl Rule {
     pub(crate) fn tenant_gone(&mut self, tenant: TenantId) -> Option<JobRun> {
         let run = self.end(tenant);
         self.names.remove(&tenant);
+        if let Some(by_name) = &mut self.by_name {
+            by_name.remove(&tenant);
+        }
         self.owners.remove(&tenant);
         self.excluded.remove(&tenant);
         self.named.forget(tenant);
@@ -188,12 +196,28 @@ impl Rule {
         if self.settings.excluded_are_no_jobs && self.excluded.contains(&tenant) {
             return None;
         }
-        self.named.job(tenant).or_else(|| self.settings.jobs.get(self.names.get(&tenant)?))
+        self.named.job(tenant).or_else(|| self.job_by_name(tenant))
     }
 
-    /// Something is known of its size beside what it had so far.
-    fn is_sized(&self, tenant: TenantId) -> bool {
-        self.job(tenant).is_some_and(|job| job.bytes.is_some() || self.runs.bytes(&job.name).is_some())
+    /// The job that a tenant of its name is.
+    fn job_by_name(&self, tenant: TenantId) -> Option<&JobSettings> {
+        match &self.by_name {
+            Some(by_name) => by_name.get(&tenant),
+            None => self.settings.jobs.get(self.names.get(&tenant)?),
+        }
+    }
+
+    /// Looks up who is a job by its name, once until names or settings change: several times a slice that is asked of each tenant.
+    fn look_up_names(&mut self) {
+        if self.by_name.is_none() {
+            let job = |(tenant, name): (&TenantId, &String)| Some((*tenant, self.settings.jobs.get(name)?.clone()));
+            self.by_name = Some(self.names.iter().filter_map(job).collect());
+        }
+    }
+
+    /// Something is known of a job's size beside what it had so far.
+    fn is_sized(&self, job: &JobSettings) -> bool {
+        job.bytes.is_some() || self.runs.bytes(&job.name).is_some()
     }
 
     /// Whether any tenant is a job.
@@ -230,7 +254,7 @@ impl Rule {
         for (tenant, trace) in &mut self.traces {
             let (seconds, moved) = of(tenant);
             trace.slice(seconds, moved);
-            let job = self.named.job(*tenant).or_else(|| self.settings.jobs.get(self.names.get(tenant)?));
+            let job = self.named.job(*tenant).or_else(|| self.by_name.as_ref()?.get(tenant));
             let bytes = moved.read_bytes.saturating_add(moved.write_bytes) as f64;
             let known = job.and_then(|job| self.runs.bursts(&job.name));
             self.courses.entry(*tenant).or_default().slice(seconds, bytes, known);
@@ -244,11 +268,9 @@ impl Rule {
 
     fn note(&mut self, now: Nanos, row: &IoSignals) {
         let bytes = row.transferred.bytes();
-        if bytes == 0 || self.job(row.tenant).is_none() {
-            return;
-        }
+        let Some(job) = self.job(row.tenant).filter(|_| bytes > 0) else { return };
         let new = Running { since: now, ..Running::default() };
-        let is_sized = self.is_sized(row.tenant);
+        let is_sized = self.is_sized(job);
         let leads = self.places.get(&(row.device, row.tenant)).is_some_and(QueuePosition::leads);
         let computes = self.is_computing(row);
         let running = self.running.entry((row.device, row.tenant)).or_insert(new);

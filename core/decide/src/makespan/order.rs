@@ -2,7 +2,7 @@
 
 use super::lifting::Lifting;
 use super::position::QueuePosition;
-use super::{QueuePositions, Rule};
+use super::Rule;
 use crate::compose::DecideInput;
 use crate::shortest_first::{self, Job};
 use minerva_model::{DeviceId, IoSignals, Nanos, TenantId};
@@ -15,23 +15,27 @@ impl Rule {
             lifting.gone(|tenant| present.iter().any(|(there, _)| *there == tenant));
         }
         let is_short = self.is_short(input.signals, device);
-        let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
-        let before: QueuePositions = self.places.range(of_disk).map(|(pair, position)| (*pair, *position)).collect();
-        self.places.retain(|(on, _), _| *on != device);
         self.told.remove(&device);
-        if is_short && present.len() >= 2 {
-            self.put_in_order(device, &present, &before, input);
+        let ordered: &[(TenantId, Job)] = if is_short && present.len() >= 2 { &present } else { &[] };
+        self.forget_places(device, ordered);
+        if !ordered.is_empty() {
+            self.put_in_order(device, ordered, input);
         }
         self.note_waiting(device, slice_of(input, device), &present);
     }
 
-    fn put_in_order(
-        &mut self,
-        device: DeviceId,
-        present: &[(TenantId, Job)],
-        before: &QueuePositions,
-        input: &DecideInput<'_>,
-    ) {
+    /// Jobs that are not put in order on a disk, which are all but these, have no place there; `ordered` is sorted by tenant.
+    fn forget_places(&mut self, device: DeviceId, ordered: &[(TenantId, Job)]) {
+        let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
+        let placed = self.places.range(of_disk).map(|((_, tenant), _)| *tenant);
+        let is_left_out = |tenant: &TenantId| ordered.binary_search_by_key(tenant, |(of, _)| *of).is_err();
+        let left_out: Vec<TenantId> = placed.filter(is_left_out).collect();
+        for tenant in left_out {
+            self.places.remove(&(device, tenant));
+        }
+    }
+
+    fn put_in_order(&mut self, device: DeviceId, present: &[(TenantId, Job)], input: &DecideInput<'_>) {
         let is_other = |row: &IoSignals| row.device == device && row.active && self.job(row.tenant).is_none();
         let alone = !input.signals.io.iter().any(is_other);
         let jobs = self.led(device, present);
@@ -48,7 +52,9 @@ impl Rule {
             let part = parts.as_ref().map(|parts| parts[index]);
             let jobs = jobs.len();
             let position = QueuePosition { place, jobs, remaining, alone, ahead, rests, part, tells_caps, told: 0 };
-            self.places.insert((device, *tenant), position.after(before.get(&(device, *tenant))));
+            let before = self.places.get(&(device, *tenant));
+            let position = position.after(before);
+            self.places.insert((device, *tenant), position);
         }
         if self.settings.payers_are_named {
             self.told.insert(device, self.sides(device));

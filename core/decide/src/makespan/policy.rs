@@ -26,6 +26,7 @@ impl SharePolicy for Rule {
             }
             return;
         }
+        self.look_up_names();
         input.signals.io.iter().for_each(|row| self.note(now, row));
         self.trace(input.signals);
         self.note_active(now, input.signals);

@@ -85,8 +85,9 @@ impl Rule {
             let job = self.known(tenant, device, running, now, &input.outlook);
             // Whoever is held back looks slow, and who goes first looks fast.
             let is_measured = running.has_led || !self.settings.waiting_counts;
-            let supposed = if self.is_sized(tenant) { fastest.max(together) } else { fastest };
-            (tenant, Job { bytes_per_second: if is_measured { job.bytes_per_second } else { supposed }, ..job })
+            let is_sized = || self.job(tenant).is_some_and(|job| self.is_sized(job));
+            let supposed = || if is_sized() { fastest.max(together) } else { fastest };
+            (tenant, Job { bytes_per_second: if is_measured { job.bytes_per_second } else { supposed() }, ..job })
         };
         let computes = |tenant: TenantId| {
             let went_first = self.places.get(&(device, tenant)).is_some_and(|position| position.place == 0);
