@@ -87,6 +87,11 @@ impl Space {
         (self.space.0 / BLOCK_BYTES - tied_blocks).max(0.0)
     }
 
+    /// Blocks that debt can tie beside so many: those in use, and where nobody knows how many these are, half of what is never too much.
+    pub(crate) fn tied_blocks_max(&self, tied_blocks: f64) -> f64 {
+        if self.space.1 > 0.0 { self.used_blocks(tied_blocks) } else { 0.5 * CAPACITY_UNKNOWN / BLOCK_BYTES }
+    }
+
     /// Seconds until `limit_share` of it is in use if it grows as it did, and the part that is free: whichever is least runs out first.
     pub(crate) fn left(&self, limit_share: f64) -> (f64, f64) {
         let room = (limit_share * self.capacity_bytes() - self.space.0).max(0.0);

@@ -8,8 +8,8 @@ use crate::processors::Processors;
 use crate::slip::Slip;
 use crate::terms::{Growth, QueueId, Terms};
 use minerva_model::{
-    BackgroundBeside, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundSettings,
-    BackgroundState, Nanos,
+    BackgroundBeside, BackgroundHold, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
+    BackgroundSettings, BackgroundState, Nanos,
 };
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +135,11 @@ impl Work {
         self.is_owed() && !self.queue.is_paused
     }
 
+    /// A tenant says that it owes it.
+    pub(crate) fn is_debt(&self) -> bool {
+        self.queue.hold == BackgroundHold::Told
+    }
+
     /// It says nothing any more: hung, or gone.
     pub(crate) fn is_silent(&self, now: Nanos) -> bool {
         self.reported_at.is_some_and(|at| now.since(at) > SILENT)
@@ -194,14 +199,14 @@ impl Work {
         if left == Nanos::ZERO { self.due() } else { now + Nanos((left.0 as f64 * (1.0 - self.slip.rate())) as u64) }
     }
 
-    /// Enters it among the debts of its disk, to be done by `due`; of one file system the space counts.
-    pub(crate) fn defer_into(&self, debts: &mut Debts, due: Nanos, file_system: Option<u64>) {
+    /// Enters it among the debts of its disk, to be done by `due`; of one file system the space counts, and so much of what it is said to tie.
+    pub(crate) fn defer_into(&self, debts: &mut Debts, due: Nanos, file_system: Option<u64>, tied_part: f64) {
         let items = self.left_items();
         let added = self.added_seconds();
         let terms = Terms {
             priority: self.queue.priority,
             core_seconds_per_item: f64::from(PARTS) * self.learnt.cost.seconds_per_item,
-            blocks_per_item: self.tied_blocks(file_system) / items,
+            blocks_per_item: tied_part * self.tied_blocks(file_system) / items,
             sla_seconds: Some(due.as_secs_f64() - added),
             growth: Growth::default(),
         };

@@ -206,7 +206,7 @@ impl Worklist {
     /// Puts a new plan in force. Answers with what it tells.
     fn plan_anew(&mut self, now: Nanos, device: DeviceId, foreseen: Foreseen<'_>) -> Vec<Effect> {
         let slots = slots_in_force(self.settings.first_hour_by_minutes);
-        let planned = |whose| self.planned(now, whose, (&slots, Spread::Headroom), foreseen, End::Likely);
+        let planned = |whose: Whose<'_>| self.planned(now, whose, (&slots, Spread::Headroom), foreseen, End::Likely);
         let of_all = planned(Whose::all(device));
         let counted = self.counted(now, device);
         let whose = Whose::only(device, counted.as_ref());
@@ -214,7 +214,8 @@ impl Worklist {
         let used_blocks = self.used_blocks(whose);
         let is_short_of_space = of_all.alarms.iter().any(|alarm| matches!(alarm.shortage, Shortage::Space { .. }));
         let date = is_short_of_space.then(|| self.space_date(now, device, Span::Month, foreseen));
-        let mut effects: Vec<Effect> = self.alarm(now, device, &of_all, date).into_iter().collect();
+        let alarms = self.alarms_of(device, &of_all, planned);
+        let mut effects: Vec<Effect> = self.alarm(now, device, &alarms, date).into_iter().collect();
         effects.extend(if is_short_of_space { None } else { self.notice(now, device, foreseen) });
         let plan = of_counted.unwrap_or(of_all);
         let order = self.in_order(now, device);
@@ -275,7 +276,11 @@ impl Worklist {
         let file_system = self.shortest_of_space(whose);
         let mut debts = Debts::default();
         let due = |work: &Work| if self.settings.slips_count { work.planned_due(now) } else { work.due() };
-        self.ready(whose).for_each(|work| work.defer_into(&mut debts, due(work), file_system));
+        let believed = self.believed_part(whose, file_system);
+        for work in self.ready(whose) {
+            let tied_part = if work.is_debt() { believed } else { 1.0 };
+            work.defer_into(&mut debts, due(work), file_system, tied_part);
+        }
         let is_corrected = self.settings.replan_on_error;
         make(&PlanInput {
             now_seconds: now.as_secs_f64(),

@@ -5,7 +5,7 @@ mod quiet;
 use minerva_background::{Foreground, Worklist};
 use minerva_model::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport,
-    BackgroundSettings, BackgroundState, DeviceId, Nanos,
+    BackgroundSettings, BackgroundState, DeviceId, Effect, FindingKind, Nanos,
 };
 use quiet::QUIET;
 
@@ -78,7 +78,12 @@ fn second(worklist: &mut Worklist, second: u64, busy: f64, reports: &[Background
 
 /// As recordings of earlier versions replay.
 fn before() -> BackgroundSettings {
-    BackgroundSettings { takes_for_who_goes: false, debts_come_last: false, ..BackgroundSettings::default() }
+    BackgroundSettings {
+        takes_for_who_goes: false,
+        debts_come_last: false,
+        debts_raise_no_false_alarm: false,
+        ..BackgroundSettings::default()
+    }
 }
 
 /// What the scrub has beside a debt of so much service, due in five hours, that ties so much; others take nine tenths of the disk.
@@ -174,4 +179,52 @@ fn a_debt_has_its_turn_where_the_operators_work_hangs_and_its_own_part_where_the
         last = second(&mut alone, at, 0.9, &[report(&debt, 0.0, Nanos::ZERO)]);
     }
     assert!(matches!(last[..], [BackgroundPace::Share(_)]), "{last:?}");
+}
+
+/// What is told of a disk on which the operator's scrub of so many hours is due in a week, and a debt of so many seconds in five hours that ties so
+/// much; others take nine tenths of the disk, and half of its space is in use.
+fn told_beside_a_claim(settings: BackgroundSettings, scrub_hours: u64, claim: (f64, f64)) -> Vec<String> {
+    let scrub = scrub(Nanos::from_secs(168 * HOUR), (scrub_hours * HOUR) as f64);
+    let (debt, tied_bytes) = (debt(Nanos::from_secs(5 * HOUR), claim.0), claim.1);
+    let mut worklist = worklist(settings, &[&scrub, &debt]);
+    let foreground = Foreground { busy: 0.9, bytes_per_second: 1e7, requests_per_second: 100.0, ..QUIET };
+    let mut told = Vec::new();
+    for now in (1..100).map(Nanos::from_secs) {
+        let (used_bytes, size_bytes, file_system) = (50 * GIB, 100 * GIB, Some(7));
+        let of_scrub = report(&scrub, 0.0, Nanos::ZERO);
+        worklist.reported(now, &BackgroundReport { used_bytes, size_bytes, file_system, ..of_scrub });
+        worklist.reported(now, &BackgroundReport { tied_bytes, ..report(&debt, 0.0, Nanos::ZERO) });
+        for effect in worklist.slice(now, DISK, (foreground, 1.0), (&|_| None, None)) {
+            match effect {
+                Effect::Found(finding) if finding.kind == FindingKind::Oversubscribed => told.push(finding.message),
+                _ => {}
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn an_alarm_names_work_of_the_operators_only_for_what_that_misses_without_debts() {
+    let (current, endless) = (BackgroundSettings::default(), (TEN_YEARS_SECONDS, 0.0));
+    let told = told_beside_a_claim(current, 40, endless);
+    let [told] = &told[..] else { panic!("{told:?}") };
+    assert!(told.contains("debt misses its deadline") && !told.contains("scrub"), "{told}");
+    // Of a week it may have half.
+    let told = told_beside_a_claim(current, 100, endless);
+    let [told] = &told[..] else { panic!("{told:?}") };
+    assert!(told.contains("debt misses its deadline, scrub misses its deadline"), "{told}");
+    assert_eq!(told_beside_a_claim(current, 40, (60.0, 0.0)), [""; 0]);
+    let before = BackgroundSettings { debts_raise_no_false_alarm: false, ..current };
+    let told = told_beside_a_claim(before, 40, endless);
+    assert!(told.iter().any(|told| told.contains("scrub misses its deadline")), "as in earlier recordings: {told:?}");
+}
+
+#[test]
+fn space_does_not_run_out_by_what_a_tenant_says_that_it_ties() {
+    let (current, claim) = (BackgroundSettings::default(), (60.0, (1_u64 << 60) as f64));
+    assert_eq!(told_beside_a_claim(current, 1, claim), [""; 0]);
+    let before = BackgroundSettings { debts_raise_no_false_alarm: false, ..current };
+    let told = told_beside_a_claim(before, 1, claim);
+    assert!(told.iter().any(|told| told.contains("space runs out")), "as in earlier recordings: {told:?}");
 }

@@ -78,6 +78,7 @@ impl Forecasts {
         self.days_ahead.loads_mut().set_skill_by_bytes(settings.skill_by_bytes);
         self.forecaster.set_only_its_own(settings.only_its_own);
         self.forecaster.set_within_bounds(settings.within_bounds);
+        self.forecaster.set_next_slice_within_seen(settings.next_slice_within_seen);
         self.days_ahead.loads_mut().set_only_its_own(settings.only_its_own);
         self.forecaster.set_sessions_by_last(settings.sessions == SessionSource::Last);
         let unwanted: Vec<TenantId> =

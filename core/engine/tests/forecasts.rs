@@ -342,6 +342,7 @@ fn days_ahead_are_forecast_only_where_they_are_wanted() {
     assert!(!settings.skill_by_bytes && ForecastSettings::default().skill_by_bytes);
     assert!(!settings.only_its_own && ForecastSettings::default().only_its_own);
     assert!(!settings.within_bounds && ForecastSettings::default().within_bounds);
+    assert!(!settings.next_slice_within_seen && ForecastSettings::default().next_slice_within_seen);
     assert!(!settings.declared_at_beginning && ForecastSettings::default().declared_at_beginning);
     assert!(!settings.trees_by_leaves && ForecastSettings::default().trees_by_leaves);
 }

@@ -84,6 +84,7 @@ impl Default for ForecasterSettings {
                 growth: Growth::ByLevels,
                 mean_percent: 0,
                 within_bounds: true,
+                within_seen: false,
             },
             slice: Nanos::SECOND,
             tenants_max: 10_000,

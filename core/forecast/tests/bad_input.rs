@@ -276,6 +276,42 @@ fn a_session_that_is_unlike_all_before_it_is_told_no_larger_than_twice_the_large
     }
 }
 
+/// Tenants that compute for a slice with a processor and then read; too few for trees.
+fn before_trees(within_seen: bool) -> Forecaster {
+    let mut forecaster = Forecaster::new(ForecasterSettings::default());
+    forecaster.set_next_slice_within_seen(within_seen);
+    for at in 0..70_u64 {
+        let reading = |id: u64| {
+            let step = (at + id) % 8;
+            let usage = Some(Usage { cpus: f64::from(u8::from(step == 3)), ..Usage::default() });
+            Reading { usage, ..reading_of(if (4..6).contains(&step) { MIB } else { 0.0 }) }
+        };
+        let slice: Vec<_> = (0..4).map(|id| (key(id), id, reading(id))).collect();
+        forecaster.observe(SliceTime::default(), &slice);
+    }
+    forecaster
+}
+
+#[test]
+fn before_trees_a_newcomer_that_is_unlike_all_before_it_is_told_no_faster_than_twice_what_was_seen() {
+    let told = |mut forecaster: Forecaster| {
+        let usage = Some(Usage { cpus: 64.0, ..Usage::default() });
+        let reading = Reading { usage, ..reading_of(100.0 * MIB) };
+        forecaster.observe(SliceTime::default(), &[(key(9), 9, reading)]);
+        forecaster.next_slice(key(9)).expect("known").bytes_per_second / MIB
+    };
+    let before = told(before_trees(false));
+    assert!(before > 1e6, "as in recordings of earlier versions: {before} MiB/s");
+    let bounded = told(before_trees(true));
+    assert!((100.0..201.0).contains(&bounded), "{bounded} MiB/s");
+    let mut next = Forecaster::new(ForecasterSettings::default());
+    for model in before_trees(true).models() {
+        next.recall(&model).expect("whole");
+    }
+    let recalled = told(next);
+    assert!((100.0..201.0).contains(&recalled), "after a restart: {recalled} MiB/s");
+}
+
 /// A burst that was none, of a counter that jumped: its own rate is foreseen again within slices, and no neighbour's is touched. Of the largest
 /// number there is its own forecast is naive for as long as errors count, since nothing beside it can be told apart.
 #[test]

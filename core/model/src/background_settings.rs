@@ -57,10 +57,15 @@ pub struct BackgroundSettings {
     /// recordings of earlier versions it does so on every disk where shares are weights, and counts and is capped as others are.
     #[serde(default)]
     pub takers_stand_apart: bool,
-    /// An alarm that is absent from a plan is over once it was for some minutes, or once its queue has other terms. In recordings of earlier
-    /// versions it is over at once, and told again by the next plan that has it.
+    /// An alarm that is absent from a plan is over once it was for some minutes, or once its queue has other terms, and deadlines that are past or
+    /// that a plan is not made for make no plans. In recordings of earlier versions an alarm is over at once, and told again by the next plan that
+    /// has it, and such deadlines do.
     #[serde(default)]
     pub alarms_outlast_a_plan: bool,
+    /// No alarm names a queue of the operator's that would be done in time without what tenants owe, which is done after it; and what tenants owe
+    /// ties no more space than is in use, whatever they say. In recordings of earlier versions it is not so.
+    #[serde(default)]
+    pub debts_raise_no_false_alarm: bool,
 }
 
 impl Default for BackgroundSettings {
@@ -82,6 +87,7 @@ impl Default for BackgroundSettings {
             replans_by_deadline: true,
             takers_stand_apart: true,
             alarms_outlast_a_plan: true,
+            debts_raise_no_false_alarm: true,
         }
     }
 }
@@ -106,6 +112,7 @@ impl BackgroundSettings {
             replans_by_deadline: false,
             takers_stand_apart: false,
             alarms_outlast_a_plan: false,
+            debts_raise_no_false_alarm: false,
         }
     }
 }

@@ -84,6 +84,10 @@ pub struct ForecastSettings {
     /// teach nothing by it. In recordings of earlier versions it is not so.
     #[serde(default)]
     pub within_bounds: bool,
+    /// Before a host's trees no rate of the next slice is told that is more than twice the greatest that was seen. In recordings of earlier
+    /// versions a base and a difference that were each seen may lead to any.
+    #[serde(default)]
+    pub next_slice_within_seen: bool,
 }
 
 /// Where it comes from what a session will transfer.
@@ -127,6 +131,7 @@ impl Default for ForecastSettings {
             skill_by_bytes: true,
             only_its_own: true,
             within_bounds: true,
+            next_slice_within_seen: true,
         }
     }
 }
@@ -147,6 +152,7 @@ impl ForecastSettings {
             skill_by_bytes: false,
             only_its_own: false,
             within_bounds: false,
+            next_slice_within_seen: false,
             ..Self::default()
         }
     }

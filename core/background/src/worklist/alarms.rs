@@ -5,7 +5,7 @@ use crate::nouns::{Alarm, Plan, Shortage};
 use crate::work::Work;
 use minerva_model::{BackgroundHold, BackgroundId, BackgroundQueue, DeviceId, Effect, Finding, FindingKind, Nanos};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What plans do not have any more is over after so long: estimates swing, and the next plan may have it again.
 const OVER: Nanos = Nanos::from_secs(300);
@@ -27,23 +27,47 @@ impl Worklist {
         is_told && self.works.values().any(|work| work.queue.device == device)
     }
 
+    /// What does not hold, by a plan of all that is owed. In that a debt goes before the operator's work where it is due sooner, though it comes
+    /// after it: so the operator's work misses only what it misses alone, `planned` by itself.
+    pub(super) fn alarms_of(
+        &self,
+        device: DeviceId,
+        of_all: &Plan,
+        planned: impl FnOnce(Whose<'_>) -> Plan,
+    ) -> Vec<Alarm> {
+        let ready = || self.ready(Whose::all(device));
+        let of_operator = ready().filter(|work| !work.is_debt());
+        let operators: BTreeSet<BackgroundId> = of_operator.map(|work| work.queue.id).collect();
+        let is_operators = |alarm: &&Alarm| missing(alarm).is_some_and(|id| operators.contains(&id));
+        let has_debts = operators.len() < ready().count();
+        let is_one = has_debts && of_all.alarms.iter().any(|alarm| is_operators(&alarm));
+        if !is_one || !self.settings.debts_raise_no_false_alarm {
+            return of_all.alarms.clone();
+        }
+        let alone = planned(Whose::only(device, Some(&operators)));
+        let others = of_all.alarms.iter().filter(|alarm| !is_operators(alarm));
+        let mut alarms: Vec<Alarm> = others.chain(alone.alarms.iter().filter(is_operators)).copied().collect();
+        alarms.sort_by(|a, b| a.at_seconds.total_cmp(&b.at_seconds));
+        alarms
+    }
+
     /// Says of a disk's alarms what was not said before; of space with its date.
     pub(super) fn alarm(
         &mut self,
         now: Nanos,
         device: DeviceId,
-        plan: &Plan,
+        alarms: &[Alarm],
         date: Option<SpaceDate>,
     ) -> Option<Effect> {
-        let what: Vec<String> = plan.alarms.iter().map(|alarm| words(alarm, &self.works)).collect();
+        let what: Vec<String> = alarms.iter().map(|alarm| words(alarm, &self.works)).collect();
         let what = what.join(", ");
         let is_news = if self.settings.alarms_outlast_a_plan {
             self.alarmed.remove(&device);
-            self.take_alarms(now, device, plan)
+            self.take_alarms(now, device, alarms)
         } else {
             self.alarmed.insert(device, what.clone()).unwrap_or_default() != what
         };
-        let first = plan.alarms.first().filter(|_| is_news)?;
+        let first = alarms.first().filter(|_| is_news)?;
         let hours = (first.at_seconds - now.as_secs_f64()).max(0.0) / 3600.0;
         let share = Some(self.against_max(Whose::all(device))).filter(|share| *share > 0.0);
         let against = share
@@ -56,15 +80,15 @@ impl Worklist {
         Some(Effect::Found(finding))
     }
 
-    /// Takes the alarms of a new plan; whether there is one that does not stand already.
-    fn take_alarms(&mut self, now: Nanos, device: DeviceId, plan: &Plan) -> bool {
+    /// Takes what a new plan tells; whether there is one that does not stand already.
+    fn take_alarms(&mut self, now: Nanos, device: DeviceId, alarms: &[Alarm]) -> bool {
         let told = self.alarms.entry(device).or_default();
-        let has = |id: Option<BackgroundId>| plan.alarms.iter().any(|alarm| missing(alarm) == id);
+        let has = |id: Option<BackgroundId>| alarms.iter().any(|alarm| missing(alarm) == id);
         for alarm in told.iter_mut() {
             alarm.absent_since = if has(alarm.id) { None } else { alarm.absent_since.or(Some(now)) };
         }
         let stood = told.len();
-        for id in plan.alarms.iter().map(missing) {
+        for id in alarms.iter().map(missing) {
             if told.iter().all(|alarm| alarm.id != id) {
                 told.push(ToldAlarm { id, absent_since: None });
             }

@@ -69,6 +69,19 @@ impl Worklist {
         (counted.len() < ready().count()).then_some(counted)
     }
 
+    /// The part of what tenants say that their debts tie on a file system that can be true: beside what the operator's work ties, no more than is
+    /// in use there.
+    pub(super) fn believed_part(&self, whose: Whose<'_>, file_system: Option<u64>) -> f64 {
+        let tied = |is_debt: bool| -> f64 {
+            let works = self.ready(whose).filter(|work| work.is_debt() == is_debt);
+            works.map(|work| work.tied_blocks(file_system)).sum()
+        };
+        let said = tied(true);
+        let disk = self.disks.get(&whose.device).filter(|_| self.settings.debts_raise_no_false_alarm);
+        let most = disk.map(|disk| disk.space(file_system).tied_blocks_max(tied(false)));
+        most.filter(|most| said > *most).map_or(1.0, |most| most / said)
+    }
+
     /// A tenant, by its cgroup, may now do what it owes for this disk. In recordings of earlier versions that is not looked at.
     pub fn may_do_what_it_owes(&self, cgroup: &str, device: DeviceId) -> bool {
         let may_do = |work: &Work| work.queue.cgroup == cgroup && work.order.pace != BackgroundPace::Hold;

@@ -57,14 +57,20 @@ impl Worklist {
         })
     }
 
-    /// How long a plan that erred stands. What is past needs none in time, and what a plan is not made for does not move it.
+    /// How long a plan that erred stands. What is past needs none in time, and what a plan is not made for does not move it. In recordings
+    /// of before alarms outlasted a plan both count.
     fn erred_after(&self, now: Nanos, device: DeviceId, in_force: &InForce) -> Nanos {
         let longest = Nanos((PlannerSettings::default().replan_seconds_min * 1e9) as u64);
         if !self.settings.replans_by_deadline {
             return longest;
         }
-        let counted = self.ready(Whose::only(device, in_force.counted.as_ref()));
-        let nearest = counted.map(Work::due).filter(|due| *due > now).min();
+        let nearest = match self.settings.alarms_outlast_a_plan {
+            true => {
+                let counted = self.ready(Whose::only(device, in_force.counted.as_ref()));
+                counted.map(Work::due).filter(|due| *due > now).min()
+            }
+            false => self.ready(Whose::all(device)).map(Work::due).min(),
+        };
         nearest.map_or(longest, |due| Nanos(due.since(in_force.made).0 / DEADLINE_PART).clamp(ERRED_MIN, longest))
     }
 

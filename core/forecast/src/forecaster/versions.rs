@@ -20,6 +20,12 @@ impl Forecaster {
         self.forget_next_slices();
     }
 
+    /// Before a host's trees no rate is told that is more than twice the greatest that was seen. In earlier versions it was not so.
+    pub fn set_next_slice_within_seen(&mut self, within_seen: bool) {
+        self.settings.next_slice.within_seen = within_seen;
+        self.next_slice.set_within_seen(within_seen);
+    }
+
     /// See [`super::ForecasterSettings::by_order`].
     pub fn set_by_order(&mut self, by_order: bool) {
         self.settings.by_order = by_order;

@@ -109,6 +109,10 @@ impl Learner {
         if trees.is_none() {
             self.ridge = Ridge::new(reservoir.width());
             let (rows, targets) = reservoir.content();
+            // Of rates the first entry of a row is the base, from which targets are differences.
+            let greatest = rows.chunks_exact(reservoir.width()).zip(targets).map(|(row, target)| row[0] + target);
+            self.greatest = None;
+            greatest.for_each(|target| self.note_target(target));
             for (row, target) in rows.chunks_exact(reservoir.width()).zip(targets) {
                 self.ridge.observe(&Row::from(row.to_vec()), *target);
             }

@@ -39,6 +39,9 @@ pub struct LearnerSettings {
     /// Ridge keeps to the range of its targets, and no account has more than its part of the sample. As by earlier versions neither.
     #[serde(default)]
     pub within_bounds: bool,
+    /// Before there are trees nothing is told that is more than twice the greatest target or the base. As by earlier versions no such bound.
+    #[serde(default)]
+    pub within_seen: bool,
 }
 
 impl LearnerSettings {
@@ -61,6 +64,7 @@ impl Default for LearnerSettings {
             growth: Growth::CHOSEN,
             mean_percent: Self::MEAN_PERCENT,
             within_bounds: true,
+            within_seen: true,
         }
     }
 }
@@ -91,6 +95,9 @@ pub struct Learner {
     /// The median's trees, while those of the mean are grown.
     half_done: Option<Boosted>,
     pub(super) trees: Option<[Boosted; 2]>,
+    /// The greatest target before there were trees; earlier versions kept none.
+    #[serde(default)]
+    pub(super) greatest: Option<f32>,
 }
 
 impl Learner {
@@ -98,7 +105,8 @@ impl Learner {
     pub fn new(settings: LearnerSettings) -> Self {
         let features = settings.growth.features();
         let reservoir = Reservoir::new(settings.rows, features, settings.seed);
-        Self { settings, reservoir, ridge: Ridge::new(features), training: None, half_done: None, trees: None }
+        let ridge = Ridge::new(features);
+        Self { settings, reservoir, ridge, training: None, half_done: None, trees: None, greatest: None }
     }
 
     /// From now on trees grow so. Where that is another way than before, all begins anew.
@@ -113,6 +121,11 @@ impl Learner {
         self.settings.within_bounds = within_bounds;
     }
 
+    /// See [`LearnerSettings::within_seen`].
+    pub fn set_within_seen(&mut self, within_seen: bool) {
+        self.settings.within_seen = within_seen;
+    }
+
     /// Takes what a row turned out to be: the target, and the base that [`Self::predict`] was given. Of nobody's account.
     pub fn observe(&mut self, row: &Row, base: f32, target: f32) {
         self.observe_of(0, row, base, target);
@@ -124,6 +137,7 @@ impl Learner {
         self.reservoir.offer(row, target - base, account);
         // With trees there is nothing for ridge to say.
         if self.trees.is_none() {
+            self.note_target(target);
             self.ridge.observe(row, target - base);
             let rows = self.ridge.rows();
             let is_early = rows >= self.settings.ridge_from && rows.is_power_of_two();
@@ -188,7 +202,20 @@ impl Learner {
             Some([median, mean]) => (median.predict(&row[..]), mean.predict(&row[..])),
             None => self.by_ridge(row).map(|difference| (difference, difference))?,
         };
-        Some(Answer { median: (base + median).max(0.0), mean: (base + mean).max(0.0) })
+        let most = self.most(base);
+        Some(Answer { median: (base + median).max(0.0).min(most), mean: (base + mean).max(0.0).min(most) })
+    }
+
+    pub(super) fn note_target(&mut self, target: f32) {
+        if target.is_finite() {
+            self.greatest = Some(self.greatest.map_or(target, |greatest| greatest.max(target)));
+        }
+    }
+
+    /// No more is told from a base: of ridge neither the base nor the difference is beyond what was seen, and their sum may be.
+    fn most(&self, base: f32) -> f32 {
+        let greatest = self.greatest.filter(|_| self.settings.within_seen && self.trees.is_none());
+        greatest.map_or(f32::INFINITY, |greatest| greatest.max(base) + std::f32::consts::LN_2)
     }
 
     /// The median of [`Self::predict`] alone, at half the cost.
@@ -198,7 +225,7 @@ impl Learner {
             None => self.by_ridge(row)?,
         };
         let most = if self.settings.within_bounds { LOG_MAX } else { f32::INFINITY };
-        Some((base + difference).max(0.0).min(most))
+        Some((base + difference).max(0.0).min(most).min(self.most(base)))
     }
 
     fn by_ridge(&self, row: &Row) -> Option<f32> {
