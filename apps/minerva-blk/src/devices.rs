@@ -92,7 +92,7 @@ impl Devices {
             scheduler: settings.scheduler,
             build: BuildOptions {
                 tag_depth: settings.tag_depth,
-                ..BuildOptions::for_disk(is_rotational, settings.depth)
+                ..BuildOptions::for_images(is_rotational, settings.depth)
             },
             transfer: TransferKind::Uring,
             poll_max: settings.poll,
@@ -117,6 +117,22 @@ impl Devices {
                 );
                 None
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Devices, HostDisk};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn guests_have_parts_of_their_own_of_any_disk() {
+        let mut devices = Devices::new(BTreeMap::new(), None);
+        let disk = HostDisk { name: "sda".to_owned(), number: None, is_rotational: true };
+        for host in [None, Some(disk)] {
+            let number = devices.place(host).unwrap();
+            assert!(devices.devices[number].physical.build.flows_lie_apart, "{number}");
         }
     }
 }

@@ -47,12 +47,19 @@ pub struct BuildOptions {
     pub wait_max: Option<Nanos>,
     /// Tag: requests that it has at the disk at once, within `depth` and [`TAG_DEPTH_MAX`]; none for the scheduler's own.
     pub tag_depth: Option<u32>,
+    /// BFQ: each flow has a part of the disk of its own, as the image of a guest is.
+    pub flows_lie_apart: bool,
 }
 
 impl BuildOptions {
     /// For a disk, and with no other wish.
     pub const fn for_disk(rotational: bool, depth: u32) -> Self {
-        Self { rotational, depth, turn_units_max: None, wait_max: None, tag_depth: None }
+        Self { rotational, depth, turn_units_max: None, wait_max: None, tag_depth: None, flows_lie_apart: false }
+    }
+
+    /// For a disk with guests' images on it, each of which is a flow.
+    pub const fn for_images(rotational: bool, depth: u32) -> Self {
+        Self { flows_lie_apart: true, ..Self::for_disk(rotational, depth) }
     }
 }
 

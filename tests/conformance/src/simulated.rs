@@ -57,7 +57,7 @@ impl Orderer {
 
     /// A scheduler in `minerva-blk`, with a disk for each tenant.
     fn served(job: &Job, name: SchedulerName, disk: &Profile) -> Self {
-        let build = BuildOptions::for_disk(is_rotational(disk), SERVED_DEPTH);
+        let build = BuildOptions::for_images(is_rotational(disk), SERVED_DEPTH);
         let tenants = job.tenants.len();
         let starts = (0..tenants).map(|tenant| region(tenants, tenant, disk.capacity_bytes).0).collect();
         let told = |weight| (0, FlowParameters { weight, ..FlowParameters::default() });

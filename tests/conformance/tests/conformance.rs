@@ -46,6 +46,29 @@ fn every_job_runs_on_the_simulator_under_every_scheduler_of_the_catalogue() {
     }
 }
 
+/// Guests' images lie apart, as what the kernel's groups use does here.
+#[test]
+fn equal_guests_that_read_anywhere_have_as_much_of_a_disk_that_seeks_as_the_kernels_groups() {
+    let job: Job = "sata7200-80g bfq: randread 16k x1 w100 | randread 16k x1 w100".parse().unwrap();
+    let time = Time { seconds: 20, ..TIME };
+    let kernel = simulated::run(&job, &host(), time).unwrap().whole;
+    let served = simulated::run_served(&job, SchedulerName::Bfq, &host(), time).unwrap().whole;
+    let [had, kernels] = [&served, &kernel].map(minerva_conformance::Outcome::bytes_per_second);
+    assert!(had > 0.85 * kernels, "{had} bytes a second at the server, {kernels} under the kernel's elevator");
+    assert!((0.45..0.55).contains(&served.share(0)), "{served:?}");
+}
+
+/// On a disk that seeks, with the weights that they have unless somebody set others.
+#[test]
+fn a_guest_with_one_request_at_once_has_its_part_beside_an_equal_one_with_eight() {
+    for job in ["randread 4k x1 w100 | randwrite 4k x8 w100", "randread 16k x1 w100 | randread 16k x8 w100"] {
+        let job: Job = format!("sata7200-80g bfq: {job}").parse().unwrap();
+        let time = Time { seconds: 20, ..TIME };
+        let served = simulated::run_served(&job, SchedulerName::Bfq, &host(), time).unwrap().whole;
+        assert!(served.share(0) > 0.15, "{job}: {served:?}");
+    }
+}
+
 /// Fixed seeds, so that every run of the tests is alike; the figure draws a seed of its own.
 #[test]
 fn drawn_jobs_run_on_the_simulator() {

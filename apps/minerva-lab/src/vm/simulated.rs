@@ -46,7 +46,8 @@ pub(crate) fn simulate(simulation: &Simulation<'_>) -> anyhow::Result<VmRun> {
     let disk = profile(simulation.profile).with_context(|| format!("no disk profile `{}`", simulation.profile))?;
     let is_rotational = matches!(disk.media, Media::Hdd(_));
     let depth = if is_kernel { u32::MAX } else { DEPTH };
-    let build = BuildOptions { tag_depth: simulation.tag_depth, ..BuildOptions::for_disk(is_rotational, depth) };
+    let usual = if is_kernel { BuildOptions::for_disk } else { BuildOptions::for_images };
+    let build = BuildOptions { tag_depth: simulation.tag_depth, ..usual(is_rotational, depth) };
     let log = Log::default();
     let host = Box::new(Logged { scheduler: scheduler.build(build), log: Rc::clone(&log) });
     let readers = || {

@@ -3,7 +3,8 @@
 //! One flow is in service at a time and keeps the disk until its budget is used, its time is up, or it has nothing more to
 //! ask. For a flow that will ask again at once the disk is kept idle for a short while, and always so when weights differ,
 //! because otherwise a synchronous flow could not get more than the others whatever its weight. Where the idling serves only
-//! that, others' requests are slipped in.
+//! that, others' requests are slipped in. So it is too between equal flows that have parts of their own of a disk that seeks: to go
+//! from one part to another takes longer than to stay in one.
 //!
 //! Constants and rules are the public ones of the kernel's BFQ; low-latency heuristics (weight raising) are left out, as
 //! weights are obeyed only without them.
@@ -35,6 +36,8 @@ pub struct BfqOptions {
     pub rotational: bool,
     /// The disk takes several requests at once.
     pub queues_internally: bool,
+    /// Each flow has a part of the disk of its own.
+    pub flows_lie_apart: bool,
     /// The clock of the timer by which the block layer asks again when it got no request. It is set for the next tick, and a
     /// timer never comes early: it fires at the one after that. None if the block layer does not ask.
     pub tick: Option<Nanos>,
@@ -49,6 +52,7 @@ impl Default for BfqOptions {
             async_charge_factor: 3,
             rotational: true,
             queues_internally: false,
+            flows_lie_apart: false,
             tick: Some(Nanos::from_millis(4)),
         }
     }
@@ -119,7 +123,7 @@ struct State {
 enum Idling {
     /// It is not.
     No,
-    /// The flow would lose its share.
+    /// The flow would lose its share, or its part of the disk be left.
     ForFairness,
     /// The disk does more in all.
     ForThroughput,
@@ -212,12 +216,13 @@ impl Bfq {
         // As in the kernel, two groups with work are never taken for equals, whatever their weights.
         let symmetric = self.groups.active() <= 1 && self.level(service.group).is_symmetric();
         let slice_idle = self.options.slice_idle;
-        let (rotational, queues_internally) = (self.options.rotational, self.options.queues_internally);
+        let BfqOptions { rotational, queues_internally, flows_lie_apart, .. } = self.options;
         let state = &self.flows.at(service.flow).state;
         let thinks_briefly = state.think_mean_ns <= slice_idle.0;
         let seeky = state.seeks.count_ones() > SEEKS_MAX;
         let gains = rotational && !queues_internally || (rotational || !queues_internally) && !seeky;
-        match (thinks_briefly && gains, symmetric) {
+        let stays_near = thinks_briefly && rotational && flows_lie_apart;
+        match (thinks_briefly && gains, symmetric && !stays_near) {
             (true, _) => Idling::ForThroughput,
             (false, false) => Idling::ForFairness,
             (false, true) => Idling::No,
@@ -390,7 +395,12 @@ impl Bfq {
 impl BfqOptions {
     /// The kernel's BFQ finds out whether a disk queues by how many requests it has at once.
     fn for_disk(disk: BuildOptions) -> Self {
-        Self { rotational: disk.rotational, queues_internally: !disk.rotational || disk.depth > 1, ..Self::default() }
+        Self {
+            rotational: disk.rotational,
+            queues_internally: !disk.rotational || disk.depth > 1,
+            flows_lie_apart: disk.flows_lie_apart,
+            ..Self::default()
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Reads and writes are kept apart. Requests leave in order of offset in batches; a new batch is of reads unless writes
 //! were passed over too often, and begins at the oldest request if that one is late. Real-time flows go before
-//! best-effort ones and those before idle ones, except that what waited for the ageing time goes anyway.
+//! best-effort ones and those before idle ones, except that what waited for the ageing time goes anyway. Flushes go first, in turns
+//! with the rest.
 
 use super::{Entry, UNIT_BYTES};
 use crate::sorted::Sorted;
@@ -124,8 +125,10 @@ pub struct Deadline {
     options: DeadlineOptions,
     classes: [PerClass; 3],
     flow_classes: Vec<Class>,
-    /// Flushes are not sorted: they go first.
+    /// Flushes are not sorted: they go first, but not two in a row while others wait. A guest could keep the disk by them.
     flushes: VecDeque<Request>,
+    /// What was sent last was a flush.
+    has_flushed: bool,
     /// The class, whether it writes, and how many are left of the batch under way.
     batch: Option<(usize, bool, u32)>,
     sequence: u64,
@@ -140,6 +143,7 @@ impl Deadline {
             classes: [PerClass::default(), PerClass::default(), PerClass::default()],
             flow_classes: Vec::new(),
             flushes: VecDeque::new(),
+            has_flushed: false,
             batch: None,
             sequence: 0,
             queued: 0,
@@ -194,6 +198,11 @@ impl Deadline {
         let request = direction.take(offset, sequence)?;
         self.batch = Some((class, write, options.batch.saturating_sub(1)));
         Some(request)
+    }
+
+    /// The next of those that are sorted.
+    fn take_sorted(&mut self, now: Nanos) -> Option<Request> {
+        self.continue_batch(now).or_else(|| self.start_batch(now))
     }
 
     fn continue_batch(&mut self, now: Nanos) -> Option<Request> {
@@ -267,7 +276,11 @@ impl Scheduler for Deadline {
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
-        let request = self.flushes.pop_front().or_else(|| self.continue_batch(now)).or_else(|| self.start_batch(now));
+        let request = match self.has_flushed {
+            true => self.take_sorted(now).or_else(|| self.flushes.pop_front()),
+            false => self.flushes.pop_front().or_else(|| self.take_sorted(now)),
+        };
+        self.has_flushed = request.is_some_and(|request| request.kind == Kind::Flush);
         self.queued -= usize::from(request.is_some());
         request.map_or(Dispatch::Idle, Dispatch::Send)
     }

@@ -1,5 +1,5 @@
 use super::{Bfq, BfqOptions};
-use crate::{Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, RequestId, Scheduler};
+use crate::{BuildOptions, Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, RequestId, Scheduler};
 use minerva_model::Nanos;
 
 /// A reader of 64 KiB in a group of its own; its requests follow each other.
@@ -70,6 +70,41 @@ fn who_does_not_come_back_is_not_waited_for_longer() {
     bfq.complete(Nanos(1), &first);
     let Dispatch::WaitUntil(until) = bfq.next(Nanos(1)) else { panic!("its next request is worth waiting for") };
     assert!(matches!(bfq.next(until), Dispatch::Send(second) if second.flow != first.flow));
+}
+
+/// Two flows of equal weight in one group that read anywhere, 40 times each, and again after `think`. Whether others wait for what follows then
+/// the request of one of them.
+fn is_waited_for(options: BfqOptions, think: Nanos) -> bool {
+    let mut bfq = Bfq::new(options);
+    let mut now = Nanos::ZERO;
+    let read = |flow, number, now| Request { offset_bytes: number << 24, ..request(flow, number, now) };
+    for (flow, number) in (0..2).flat_map(|flow| (0..40).map(move |number| (flow, number))) {
+        bfq.add(now, read(flow, number, now));
+        let sent = loop {
+            match bfq.next(now) {
+                Dispatch::Send(sent) => break sent,
+                Dispatch::WaitUntil(until) => now = until,
+                Dispatch::Idle => panic!("one is queued"),
+            }
+        };
+        now += Nanos::from_millis(1);
+        bfq.complete(now, &sent);
+        now += think;
+    }
+    (0..2).for_each(|flow| bfq.add(now, read(flow, 40, now)));
+    assert!(matches!(bfq.next(now), Dispatch::Send(_)));
+    matches!(bfq.next(now), Dispatch::WaitUntil(_))
+}
+
+#[test]
+fn equal_flows_that_lie_apart_are_waited_for_on_a_disk_that_seeks_if_they_ask_on() {
+    let for_images = |rotational| BfqOptions::for_disk(BuildOptions::for_images(rotational, 32));
+    let for_disk = BfqOptions::for_disk(BuildOptions::for_disk(true, 32));
+    let [brief, long] = [0, 20].map(Nanos::from_millis);
+    assert!(is_waited_for(for_images(true), brief));
+    assert!(!is_waited_for(for_images(true), long), "who thinks for long");
+    assert!(!is_waited_for(for_images(false), brief), "a disk that does not seek");
+    assert!(!is_waited_for(for_disk, brief), "flows that lie side by side");
 }
 
 /// Four seconds of writes that follow each other, each with another request behind it that is at the start of the disk.

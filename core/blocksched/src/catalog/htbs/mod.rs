@@ -202,10 +202,15 @@ impl Htbs {
 
     /// Whether a flow can have `more_ns` of the disk now, and every other flow's next turn is still in time.
     fn has_room(&mut self, flow: FlowId, now: Nanos, more_ns: f64) -> bool {
-        let Some((Narrow(finish), _)) = self.by_finish.peek_except(flow.index()) else { return true };
+        self.room_until(flow, more_ns).is_none_or(|until| instant(now) <= until)
+    }
+
+    /// Up to when it can; none while nobody else is backlogged.
+    fn room_until(&mut self, flow: FlowId, more_ns: f64) -> Option<Instant> {
+        let (Narrow(finish), _) = self.by_finish.peek_except(flow.index())?;
         let own_ns = self.flows.at(flow).state.reserved_ns;
         let others_ns = self.reserved_ns.saturating_sub(own_ns) as f64 + (self.seek.high_ns() - self.seek.mean_ns());
-        instant(now).saturating_add(whole(more_ns + others_ns)) <= finish - self.drift
+        Some((finish - self.drift).saturating_sub(whole(more_ns + others_ns)))
     }
 
     /// What the oldest request of a flow is expected to take when the flow goes on.
@@ -245,6 +250,26 @@ impl Htbs {
             return None;
         }
         Some(*self.waiting_until.get_or_insert(now + self.options.wait_max))
+    }
+
+    /// Until when others wait for what the flow in service has at the device, if they do. What its contract gives it is done before anything else;
+    /// on spare time, and for a flush, which can take long, they wait no longer than their contracts leave room: a device that takes several
+    /// requests can have theirs beside it.
+    fn wait_for_device(&mut self, flow: FlowId, now: Nanos, owed: bool) -> Option<Nanos> {
+        let State { in_flight, sequence, .. } = self.flows.at(flow).state;
+        let mut until = in_flight.hung_at();
+        if !owed {
+            if !self.has_spare(flow, now, 0.0) {
+                return None;
+            }
+            until = until.min(self.turn_began + self.options.spare.unwrap_or_default().turn_time_max);
+        }
+        let yields = self.options.yield_to_due && (!owed || sequence.last_moved_nothing);
+        if let Some(room_until) = self.room_until(flow, 0.0).filter(|_| yields) {
+            let after = room_until.saturating_add(1).max(0);
+            until = until.min(Nanos(u64::try_from(after).unwrap_or(u64::MAX)));
+        }
+        (now < until).then_some(until)
     }
 
     /// Chooses the flow to serve, or says to wait.
@@ -290,7 +315,7 @@ impl Htbs {
             0 if in_flight.hangs() => None,
             0 => self.wait_for(flow, now, owed),
             // Its last request is still at the device: what follows it cannot be here yet.
-            _ if now < in_flight.hung_at() => (owed || self.has_spare(flow, now, 0.0)).then_some(in_flight.hung_at()),
+            _ if now < in_flight.hung_at() => self.wait_for_device(flow, now, owed),
             _ => {
                 self.give_up(flow, now);
                 None

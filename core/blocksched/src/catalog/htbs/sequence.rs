@@ -12,12 +12,15 @@ pub(super) struct Sequence {
     ever_jumped: bool,
     /// Somebody waited for the last request.
     pub(super) last_sync: bool,
+    /// The last request was a flush or a discard.
+    pub(super) last_moved_nothing: bool,
 }
 
 impl Sequence {
     /// A request leaves.
     pub(super) fn note(&mut self, request: &Request) {
         self.last_sync = request.sync;
+        self.last_moved_nothing = !request.moves_data();
         // It has no place on the disk.
         if !request.moves_data() {
             return;

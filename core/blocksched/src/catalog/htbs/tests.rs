@@ -103,6 +103,43 @@ fn writes_that_nobody_waits_for_keep_the_turn_while_more_are_queued_and_are_not_
     assert!(sent.flow != flow || beside.flow != flow);
 }
 
+/// On a device that takes several requests at once.
+#[test]
+fn what_takes_long_on_spare_time_and_a_flush_break_no_contract_of_another() {
+    let contract = |delay| Some(Contract { rate_per_second: 1000.0, burst: 16.0, delay: Nanos::from_millis(delay) });
+    // Of a writer in rows: one that has nothing but spare time, and one that is owed more.
+    for (of_writer, kind) in [(None, Kind::Write), (None, Kind::Flush), (contract(200), Kind::Flush)] {
+        let mut htbs = Htbs::new(HtbsOptions::default());
+        for (flow, contract) in [(0, of_writer), (1, contract(50))] {
+            htbs.set_flow(Nanos::ZERO, FlowId(flow), FlowParameters { contract, ..FlowParameters::default() });
+        }
+        htbs.add(Nanos::ZERO, request(0, 0, kind, 0, Nanos::ZERO));
+        assert!(matches!(htbs.next(Nanos::ZERO), Dispatch::Send(sent) if sent.flow == FlowId(0)));
+        let asked = Nanos::from_millis(1);
+        htbs.add(asked, request(1, 1, Kind::Read, 1 << 36, asked));
+        // What follows it is waited for, while there is time for that.
+        let of = format!("{kind:?} of {of_writer:?}");
+        let Dispatch::WaitUntil(until) = htbs.next(asked) else { panic!("{of}: it does not wait") };
+        assert!(until > asked && until < asked + Nanos::from_millis(50), "{of}: until {until}");
+        let next = htbs.next(until);
+        assert!(matches!(next, Dispatch::Send(sent) if sent.flow == FlowId(1)), "{of}: {next:?}");
+    }
+}
+
+/// The same beside one that was promised nothing, and has its part.
+#[test]
+fn a_turn_on_spare_time_ends_also_while_a_write_takes_long() {
+    let options = HtbsOptions::default();
+    let mut htbs = Htbs::new(options);
+    htbs.add(Nanos::ZERO, request(0, 0, Kind::Write, 0, Nanos::ZERO));
+    assert!(matches!(htbs.next(Nanos::ZERO), Dispatch::Send(_)));
+    let asked = Nanos::from_millis(1);
+    htbs.add(asked, request(1, 1, Kind::Read, 1 << 36, asked));
+    let until = options.spare.unwrap().turn_time_max;
+    assert_eq!(htbs.next(asked), Dispatch::WaitUntil(until));
+    assert!(matches!(htbs.next(until), Dispatch::Send(sent) if sent.flow == FlowId(1)));
+}
+
 #[test]
 fn contracts_beyond_all_measure_are_counted_without_an_overflow() {
     let mut htbs = Htbs::new(HtbsOptions::default());
