@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// The first wait, before the jitter.
 const FIRST: Duration = Duration::from_millis(100);
+/// A try that would have less than one part in so many of the patience is none.
+const LAST_PART: u32 = 20;
 /// No wait is longer.
 const LONGEST: Duration = Duration::from_secs(5);
 
@@ -38,6 +40,21 @@ impl Backoff {
         // What the server asked for is not jittered downwards: it would refuse again.
         asked.map_or(jittered, |asked| asked.max(jittered))
     }
+
+    /// The next wait of who has so much left of a patience; nothing when that is too little for another try. The last waits are shorter, so
+    /// that a server that is back by then is asked in time.
+    pub fn within(
+        &mut self,
+        left: Duration,
+        patience: Duration,
+        asked: Option<Duration>,
+        fraction: f64,
+    ) -> Option<Duration> {
+        let wait = self.after(asked, fraction).min(left / 2).max(asked.unwrap_or_default());
+        // A try takes some time itself.
+        let is_worth_it = !left.is_zero() && left.saturating_sub(wait) >= patience / LAST_PART;
+        is_worth_it.then_some(wait)
+    }
 }
 
 #[cfg(test)]
@@ -52,6 +69,25 @@ mod tests {
         assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
         backoff.reset();
         assert_eq!(backoff.after(None, 0.0), Duration::from_millis(50));
+    }
+
+    #[test]
+    fn who_has_some_time_tries_until_it_is_over_and_not_without_end() {
+        let patience = Duration::from_secs(10);
+        for fraction in [0.0, 0.5, 1.0] {
+            let (mut backoff, mut passed, mut tries) = (Backoff::new(), Duration::ZERO, 1);
+            while let Some(wait) = backoff.within(patience - passed, patience, None, fraction) {
+                passed += wait;
+                tries += 1;
+            }
+            assert!(passed > patience / 10 * 9, "{passed:?}");
+            assert!(tries < 20, "{tries}");
+        }
+        let second = Duration::from_secs(1);
+        let asked = |asked| Backoff::new().within(second, second, Some(asked), 1.0);
+        assert_eq!(asked(second), None, "it would be refused again");
+        assert_eq!(asked(second / 2), Some(second / 2));
+        assert_eq!(Backoff::new().within(Duration::ZERO, Duration::ZERO, None, 1.0), None);
     }
 
     #[test]

@@ -5,14 +5,16 @@ mod begin;
 use crate::backoff::Backoff;
 use crate::cache::{Deferral, Pool};
 use crate::error::{Error, is_refusal, is_worth_another_try, retry_after};
-use crate::link::Link;
-use crate::operation::{Answer, Operation};
-use begin::Limit;
+use crate::link::{Link, SILENCE};
+use crate::operation::{Answer, Operation, asked_ago};
+use begin::{Either, Limit};
 use minerva_api::cache::socket;
 use minerva_api::v1;
+use minerva_api::v1::coordinate_request::Deadline;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tonic::{Code, Status};
@@ -32,6 +34,9 @@ pub struct Coordinated {
     /// How the operation ends; dropped, as cancelled. Absent without a server.
     end: Option<oneshot::Sender<End>>,
 }
+
+/// A server, or a pool's service, that kept a question so long made the deadline too near, and not the program.
+const LATE: Duration = Duration::from_secs(1);
 
 /// How an operation ends.
 #[derive(Debug)]
@@ -57,15 +62,12 @@ impl Coordinated {
         let (end, ending) = oneshot::channel();
         let limit = Limit::new(operation, link.patience);
         let pool = operation.pool.map(|pool| (pool, operation.cache_socket.clone().unwrap_or_else(socket)));
-        let request = match pool.clone() {
-            Some((pool, at)) => {
-                let asked = Instant::now();
-                let offer = limit.offer(pool, at).await;
-                operation.clone().asked_ago(asked.elapsed()).request(key, offer)
-            }
-            None => operation.request(key, None),
+        let offer = match pool.clone() {
+            Some((pool, at)) => limit.offer(pool, at).await,
+            None => None,
         };
-        let coordinator = Coordinator { limit, link, request, first: Some(first), begun: tell };
+        let request = operation.request(key, offer);
+        let coordinator = Coordinator { limit, link, request, refusal: None, first: Some(first), begun: tell };
         tokio::spawn(coordinator.drive(ending));
         // The task answers before it ends, unless the runtime does.
         let answer = answered.await.unwrap_or(Ok(Answer::Now))?;
@@ -132,8 +134,11 @@ impl Coordinated {
 /// What the task works with.
 struct Coordinator {
     link: Link,
+    /// As it was asked first.
     request: v1::CoordinateRequest,
     limit: Limit,
+    /// What the server said to the last try, if it said no; nothing once it has taken the next, or hangs over it.
+    refusal: Option<Error>,
     /// Used once: with the first answer.
     first: Option<oneshot::Sender<Result<Answer, Error>>>,
     begun: watch::Sender<Option<Begun>>,
@@ -181,24 +186,28 @@ impl Coordinator {
     /// Asks, and asks again under the same key when the server was away.
     async fn wait_to_begin(&mut self) -> Result<Begun, Error> {
         let mut backoff = Backoff::new();
-        // What the server said to the last try, if it said no.
-        let mut refusal = None;
         loop {
-            let status = match self.ask_once(&mut backoff).await {
-                Ok(begun) => return self.unless_refused(begun, refusal),
+            let passed = self.limit.passed();
+            let status = match self.ask_once(&mut backoff, passed).await {
+                Ok(begun) => return self.unless_refused(begun),
                 Err(status) => status,
             };
             let is_absent = self.first.is_some() && self.link.is_absence(&status);
             if is_absent || !is_worth_another_try(&status) {
-                return self.unless_refused(Begun::Unserved, Some(Error::refused(&status)));
+                let refusal = Error::refused(&status);
+                if self.is_late(passed, &refusal) {
+                    return Ok(Begun::InTime);
+                }
+                self.refusal = Some(refusal);
+                return self.unless_refused(Begun::Unserved);
             }
-            refusal = is_refusal(&status).then(|| Error::refused(&status));
+            self.refusal = is_refusal(&status).then(|| Error::refused(&status));
             self.limit.away_since.get_or_insert_with(Instant::now);
             let wait = sleep(backoff.after(retry_after(&status), fastrand::f64()));
             if let Some((at, why)) = self.limit.next() {
                 tokio::select! {
                     () = wait => {}
-                    () = sleep_until(at) => return self.unless_refused(why, refusal),
+                    () = sleep_until(at) => return self.unless_refused(why),
                 }
             } else {
                 wait.await;
@@ -207,19 +216,29 @@ impl Coordinator {
     }
 
     /// An operation that was answered already is not failed by a server that knows it no more.
-    fn unless_refused(&self, begun: Begun, refusal: Option<Error>) -> Result<Begun, Error> {
-        refusal.filter(|_| self.first.is_some()).map_or(Ok(begun), Err)
+    fn unless_refused(&mut self, begun: Begun) -> Result<Begun, Error> {
+        self.refusal.take().filter(|_| self.first.is_some()).map_or(Ok(begun), Err)
     }
 
-    /// One stream, until it may begin or the stream ends.
-    async fn ask_once(&mut self, backoff: &mut Backoff) -> Result<Begun, Status> {
-        let mut server = self.link.participation();
-        let mut answers = match self.or_in_time(server.coordinate(self.request.clone())).await {
+    /// Whether it is refused only because it could not be asked about sooner: what can no longer be done in time is to begin at once.
+    fn is_late(&self, passed: Duration, refusal: &Error) -> bool {
+        let is_bound = matches!(self.request.deadline, Some(Deadline::DoneWithinNs(_)));
+        is_bound && passed >= LATE && matches!(refusal.refusal(), Some("out-of-range" | "too-late"))
+    }
+
+    /// One stream, until it may begin or the stream ends. So much has passed since the program asked.
+    async fn ask_once(&mut self, backoff: &mut Backoff, passed: Duration) -> Result<Begun, Status> {
+        let (begin, mut server) = (Instant::now(), self.link.participation());
+        let mut answers = match self.limit.or_in_time(server.coordinate(asked_ago(&self.request, passed))).await {
             Either::Came(answers) => answers?.into_inner(),
-            Either::Begin(why) => return Ok(why),
+            Either::Begin(why) => {
+                self.refusal = self.refusal.take().filter(|_| begin.elapsed() < SILENCE);
+                return Ok(why);
+            }
         };
+        self.refusal = None;
         loop {
-            let answer = match self.or_in_time(answers.message()).await {
+            let answer = match self.limit.or_in_time(answers.message()).await {
                 Either::Came(answer) => answer?,
                 Either::Begin(why) => return Ok(why),
             };
@@ -237,15 +256,6 @@ impl Coordinator {
             if let Some(span) = answer.promise() {
                 self.limit.promised(span);
             }
-        }
-    }
-
-    /// Whatever comes, unless the time to begin comes first.
-    async fn or_in_time<T>(&self, coming: impl Future<Output = T>) -> Either<T> {
-        let Some((at, why)) = self.limit.next() else { return Either::Came(coming.await) };
-        tokio::select! {
-            came = coming => Either::Came(came),
-            () = sleep_until(at) => Either::Begin(why),
         }
     }
 
@@ -286,10 +296,4 @@ impl Coordinator {
             result => result,
         }
     }
-}
-
-enum Either<T> {
-    Came(T),
-    /// It is time to begin.
-    Begin(Begun),
 }

@@ -151,23 +151,22 @@ fn may_work(word: Option<Word>) -> bool {
     word.is_none_or(|word| word.may_work)
 }
 
-/// Tells the server whenever there is something new, until it is aborted or has it registered no more.
+/// Tells the server whenever there is something new, until it is aborted or has it registered no more. Each try tells what is true when it is
+/// made: the server may have registered it meanwhile, as far as it was then, and would go back by what is older.
 async fn report(link: Link, name: String, mut told: watch::Receiver<Owing>, words: watch::Receiver<Option<Word>>) {
     while told.changed().await.is_ok() && words.has_changed().is_ok() {
-        let Owing { service, done, tied_bytes } = *told.borrow_and_update();
-        let request = v1::ReportDebtRequest {
-            name: name.clone(),
-            service_ns: nanoseconds(service),
-            done_ns: nanoseconds(done),
-            tied_bytes,
-            registration: 0,
-        };
         // Whoever does not hear of it hears of the next, or of all when the debt is registered again.
         let _ = link
             .call(|mut server| {
-                // Each try names what is registered by then; a server of before there were registrations tells none.
-                let registration = words.borrow().map_or(0, |word| word.registration);
-                let request = v1::ReportDebtRequest { registration, ..request.clone() };
+                let Owing { service, done, tied_bytes } = *told.borrow();
+                let request = v1::ReportDebtRequest {
+                    name: name.clone(),
+                    service_ns: nanoseconds(service),
+                    done_ns: nanoseconds(done),
+                    tied_bytes,
+                    // A server of before there were registrations tells none.
+                    registration: words.borrow().map_or(0, |word| word.registration),
+                };
                 async move { server.report_debt(request).await }
             })
             .await;

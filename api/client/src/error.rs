@@ -87,8 +87,8 @@ impl Error {
     pub(crate) fn refused(status: &Status) -> Self {
         let word = word(status).unwrap_or_default().to_owned();
         let message = match (status.message(), status.code()) {
-            // Servers have sentences of their own for it, none of which says what to do.
-            (_, Code::Unimplemented) if word.is_empty() => TOO_OLD.to_owned(),
+            // Servers have sentences of their own for it, none of which says what to do: a library's, and `minervad`'s.
+            (_, Code::Unimplemented) if matches!(&*word, "" | UNKNOWN_METHOD) => TOO_OLD.to_owned(),
             ("", code) => format!("the server refused: {}", code.description()),
             (message, _) => message.to_owned(),
         };
@@ -109,6 +109,8 @@ fn again(request_id: Option<&str>) -> String {
 /// Metadata of a refusal: its word, and after how many milliseconds it is worth another try.
 const WORD_KEY: &str = "minerva-refusal";
 const RETRY_AFTER_KEY: &str = "minerva-retry-after-ms";
+/// The word of a server for a request that it does not have.
+const UNKNOWN_METHOD: &str = "unknown-method";
 /// The word of an agent that has not reached its server.
 pub(crate) const NO_SERVER: &str = "no-server";
 
@@ -190,6 +192,9 @@ mod tests {
         for status in [Status::unimplemented(""), Status::unimplemented("Method not found!")] {
             assert!(Error::refused(&status).to_string().contains("needs a newer minervad"));
         }
+        let minervad = Error::refused(&refused(Code::Unimplemented, "unknown-method"));
+        assert!(minervad.to_string().contains("needs a newer minervad"), "{minervad}");
+        assert_eq!(minervad.refusal(), Some("unknown-method"));
         let own = Error::refused(&refused(Code::Unimplemented, "not-here"));
         assert_eq!((own.refusal(), own.to_string().as_str()), (Some("not-here"), "a sentence"));
     }

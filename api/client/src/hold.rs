@@ -3,9 +3,10 @@
 use crate::backoff::Backoff;
 use crate::error::{Error, is_refusal, is_worth_another_try, retry_after};
 use crate::level::Level;
-use crate::link::{Link, Participation};
+use crate::link::{Link, Participation, SILENCE};
 use minerva_api::v1;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -167,7 +168,7 @@ struct Listener<T> {
     tell: watch::Sender<Option<T>>,
     /// Used once: with the first answer.
     first: Option<oneshot::Sender<Result<(), Error>>>,
-    /// What the server said to the last try, if it said no.
+    /// What the server said to the last try, if it said no; nothing once it has taken the next, or hangs over it.
     refuse: watch::Sender<Option<Status>>,
     ended: Arc<OnceLock<Error>>,
 }
@@ -211,10 +212,19 @@ async fn hold_once<H: Holding>(
     listener: &mut Listener<H::Told>,
     backoff: &mut Backoff,
 ) -> Status {
-    let mut answers = match request.open(link.participation()).await {
+    let mut opening = pin!(request.open(link.participation()));
+    let opened = match timeout(SILENCE, &mut opening).await {
+        Ok(opened) => opened,
+        Err(_) => {
+            listener.refuse.send_replace(None);
+            opening.await
+        }
+    };
+    let mut answers = match opened {
         Ok(answers) => answers.into_inner(),
         Err(status) => return status,
     };
+    listener.refuse.send_replace(None);
     loop {
         match answers.message().await {
             Ok(Some(answer)) => {

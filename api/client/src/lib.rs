@@ -65,7 +65,7 @@ pub use error::{Error, retry_after};
 pub use hold::{Held, HeldJob};
 pub use level::{Level, UnknownWord};
 pub use minerva_api::v1;
-pub use operation::{Access, Answer, Deadline, Operation};
+pub use operation::{Access, Answer, Deadline, Operation, asked_ago};
 pub use options::{Options, PORT_DEFAULT};
 pub use reporter::Reporter;
 pub use tagged::{Tag, TagLevels, Tagged, tag_levels, tagged};

@@ -10,6 +10,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::{Response, Status};
 
+/// A server that says no says so sooner. One from which nothing comes for so long hangs, and what it said before counts no longer.
+pub(crate) const SILENCE: Duration = Duration::from_secs(1);
+
 /// The generated client.
 pub(crate) type Participation = ParticipationClient<Transport>;
 
@@ -81,12 +84,13 @@ impl Link {
                     return Err(tries.error(&self.address, begin.elapsed(), key));
                 }
             };
-            let wait = backoff.after(retry_after(&status), fastrand::f64());
+            let left = self.patience.saturating_sub(begin.elapsed());
+            let wait = backoff.within(left, self.patience, retry_after(&status), fastrand::f64());
             tries.failed(status);
-            if begin.elapsed() + wait > self.patience {
-                return Err(tries.error(&self.address, begin.elapsed(), key));
+            match wait {
+                Some(wait) => sleep(wait).await,
+                None => return Err(tries.error(&self.address, begin.elapsed(), key)),
             }
-            sleep(wait).await;
         }
     }
 }

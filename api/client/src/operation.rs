@@ -151,18 +151,6 @@ impl Operation {
         Self { cache_socket: Some(socket.into()), ..self }
     }
 
-    /// The same some time later: its deadline is nearer.
-    #[must_use]
-    pub(crate) fn asked_ago(self, passed: Duration) -> Self {
-        // A span of 0 would be refused as one that has passed.
-        let left = |span: Duration| span.saturating_sub(passed).max(Duration::from_nanos(1));
-        let deadline = self.deadline.map(|deadline| match deadline {
-            Deadline::Begin(span) => Deadline::Begin(left(span)),
-            Deadline::Done(span) => Deadline::Done(left(span)),
-        });
-        Self { deadline, ..self }
-    }
-
     /// As it is asked about, with what the pool said of itself.
     pub(crate) fn request(&self, key: &str, pool: Option<v1::PoolOffer>) -> v1::CoordinateRequest {
         let path = self.path.as_deref().unwrap_or(Path::new("."));
@@ -185,6 +173,17 @@ impl Operation {
             pool,
         }
     }
+}
+
+/// The same question some time later: its deadline is nearer. For agents, which ask for others.
+pub fn asked_ago(request: &v1::CoordinateRequest, passed: Duration) -> v1::CoordinateRequest {
+    // A span of 0 would be refused as one that has passed, and so it is in the first question.
+    let left = |span_ns: u64| span_ns.saturating_sub(nanoseconds(passed)).max(1).min(span_ns);
+    let deadline = request.deadline.map(|deadline| match deadline {
+        WireDeadline::BeginWithinNs(span) => WireDeadline::BeginWithinNs(left(span)),
+        WireDeadline::DoneWithinNs(span) => WireDeadline::DoneWithinNs(left(span)),
+    });
+    v1::CoordinateRequest { deadline, ..request.clone() }
 }
 
 /// What the server answered.
@@ -240,7 +239,7 @@ pub(crate) fn nanoseconds(span: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, Answer, Operation, WireDeadline};
+    use super::{Access, Answer, Operation, WireDeadline, asked_ago};
     use std::time::Duration;
 
     #[test]
@@ -255,11 +254,12 @@ mod tests {
     #[test]
     fn a_deadline_is_nearer_later_and_never_passed() {
         let second = Duration::from_secs(1);
-        let bound = |operation: Operation| operation.asked_ago(second).request("key", None).deadline;
+        let bound = |operation: Operation| asked_ago(&operation.request("key", None), second).deadline;
         let operation = Operation::of_bytes(500);
         assert_eq!(bound(operation.clone()), None);
         assert_eq!(bound(operation.clone().done_within(3 * second)), Some(WireDeadline::DoneWithinNs(2_000_000_000)));
-        assert_eq!(bound(operation.begin_within(second)), Some(WireDeadline::BeginWithinNs(1)));
+        assert_eq!(bound(operation.clone().begin_within(second)), Some(WireDeadline::BeginWithinNs(1)));
+        assert_eq!(bound(operation.begin_within(Duration::ZERO)), Some(WireDeadline::BeginWithinNs(0)), "a mistake");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use minerva_client::{Backoff, retry_after};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
-use tonic::Status;
+use tonic::{Code, Status};
 
 /// A server that wants no reports, as one that is older, may be replaced by one that does.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ pub(crate) async fn run(upstream: Upstream, period: Duration) {
             // Some were taken meanwhile.
             backoff.reset();
         }
-        if upstream.is_away(&status) {
+        if upstream.is_away(&status) || status.code() == Code::Unavailable {
             sleep(backoff.after(retry_after(&status), fastrand::f64())).await;
         } else {
             tracing::info!(reason = status.message(), "the server takes no reports, asking again in a minute");

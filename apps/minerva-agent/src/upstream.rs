@@ -80,7 +80,7 @@ impl Upstream {
             };
             let Err(status) = answer else { break };
             // What a server says is a server's, also that it cannot answer yet.
-            if is_refusal(&status) || !self.is_away(&status) {
+            if !self.is_away(&status) {
                 break;
             }
             let reason = reason(&status);
@@ -172,10 +172,11 @@ impl Upstream {
         }
     }
 
-    /// Whether a status means that the server was not there, or cannot answer yet. What it refused it refused.
+    /// Whether a status means that the server was not there. What it refused it refused, also for now: programs ask again, and are told its
+    /// word in the end.
     pub(crate) fn is_away(&self, status: &Status) -> bool {
         let made_here = status.source().is_some();
-        let is_away = made_here || status.code() == Code::Unavailable;
+        let is_away = made_here || (status.code() == Code::Unavailable && !is_refusal(status));
         if is_away && self.is_there.swap(false, Ordering::Relaxed) {
             tracing::warn!(server = %self.address, error = reason(status), "the server is away, trying again");
         } else if !is_away {

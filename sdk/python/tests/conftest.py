@@ -36,6 +36,8 @@ class Scripted(v1_grpc.ParticipationServicer):
         """The pool of each question, as bytes that it takes and its disk."""
         self.disks: list[tuple[str, str]] = []
         """The disk that each operation named, and the one below its path."""
+        self.within_ns: list[int] = []
+        """The deadline of each question when an operation may begin."""
         self.boost_keys: list[str] = []
         self.description: v1.DescribeResponse | None = None
         """Instead of the usual one."""
@@ -195,6 +197,7 @@ class Scripted(v1_grpc.ParticipationServicer):
         offer = (request.pool.left_bytes, request.pool.device)
         self.offered.append(offer if request.HasField("pool") else None)
         self.disks.append((request.device, request.working_device))
+        self.within_ns.append(request.begin_within_ns + request.done_within_ns)
         self._enter("Coordinate", context)
         with self.changed:
             answers = list(self.answers)
@@ -284,6 +287,9 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # Tests look straight afterwards at what was told, and count what is told once a second however long they take.
     monkeypatch.setattr(_link, "TELL_SECONDS_MAX", PATIENCE_SECONDS)
     monkeypatch.setattr(_link, "REPORT_SECONDS", PATIENCE_SECONDS)
+    # Neither hangs a server of theirs that is merely slow, nor is a question late.
+    monkeypatch.setattr(_link, "SILENT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(_link, "LATE_SECONDS", PATIENCE_SECONDS)
     # An agent of the tests is a Python that has to import grpcio first.
     monkeypatch.setattr(_find, "_START_SECONDS_MAX", PATIENCE_SECONDS)
     monkeypatch.setattr(_link, "_warned", False)

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import minerva
 import minerva.aio
 import pytest
 from conftest import Running
+from minerva import _wire
 from minerva.v1 import participation_pb2 as v1
 
 
-def serve(at: Path, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Answers as many questions; what was asked is in what is returned."""
+def serve(at: Path, answers: list[dict[str, Any]], after: float = 0) -> list[dict[str, Any]]:
+    """Answers as many questions, each after some seconds; what was asked is in what is returned."""
     asked: list[dict[str, Any]] = []
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(at))
@@ -31,6 +33,7 @@ def serve(at: Path, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 stream, _ = listener.accept()
                 with stream, stream.makefile("rw") as lines:
                     asked.append(json.loads(lines.readline()))
+                    time.sleep(after)
                     lines.write(json.dumps(answer) + "\n")
                     lines.flush()
 
@@ -209,15 +212,18 @@ def test_of_two_who_make_a_file_one_does(service: Path, tmp_path: Path) -> None:
     assert data.read_bytes() == b"text" and len(asked) == 1
 
 
-def test_a_deadline_is_nearer_when_the_pool_has_told_what_it_takes(service: Path, tmp_path: Path) -> None:
-    serve(service, [status(100)] * 3)
-    for request in (v1.CoordinateRequest(done_within_ns=10**12), v1.CoordinateRequest(begin_within_ns=10**12)):
-        minerva.cache.Written(str(tmp_path / "file"), "stable").offer(request, None)
-        assert (request.pool.left_bytes, request.pool.device) == (100, "8:16")
-        assert 0 < request.done_within_ns + request.begin_within_ns < 10**12
-    request = v1.CoordinateRequest(done_within_ns=1)
-    minerva.cache.Written(str(tmp_path / "file"), "stable").offer(request, None)
-    assert request.done_within_ns == 1, "0 would be refused"
+def test_a_deadline_is_nearer_when_the_pool_has_told_what_it_takes(
+    service: Path, server: Running, tmp_path: Path
+) -> None:
+    serve(service, [status(100)] * 2, after=0.2)
+    path = tmp_path / "file"
+    with minerva.connect(server.address) as client:
+        client.coordinate(bytes=4, deadline=1000, access="sequential-write", path=path, pool="stable").finish()
+        client.coordinate(bytes=4, begin_by=1000, access="sequential-write", path=path, pool="stable").finish()
+    assert server.script.offered == [(100, "8:16")] * 2
+    assert all(0 < within_ns <= 10**12 - 2 * 10**8 for within_ns in server.script.within_ns)
+    assert _wire.asked_ago(v1.CoordinateRequest(done_within_ns=1), 5).done_within_ns == 1, "0 would be refused"
+    assert _wire.asked_ago(v1.CoordinateRequest(begin_within_ns=0), 5).begin_within_ns == 0, "as it should be"
 
 
 def test_a_service_that_answers_piece_by_piece_is_waited_for_no_longer(service: Path) -> None:

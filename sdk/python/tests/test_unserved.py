@@ -41,9 +41,10 @@ def test_whom_the_operator_excludes_runs_on(server: Running) -> None:
             assert held.level is None
 
 
-def test_a_server_that_does_not_know_the_request_serves_no_program(server: Running) -> None:
+@pytest.mark.parametrize("word", ["", "unknown-method"])
+def test_a_server_that_does_not_know_the_request_serves_no_program(server: Running, word: str) -> None:
     with minerva.connect(server.address) as client:
-        server.script.failures = [(grpc.StatusCode.UNIMPLEMENTED, "unknown method", "")]
+        server.script.failures = [(grpc.StatusCode.UNIMPLEMENTED, "unknown method", word)]
         with pytest.warns(minerva.UnservedWarning, match="needs a newer minervad"), client.job("sort") as job:
             assert job.place is None
 

@@ -97,6 +97,23 @@ async fn work_of_ones_own_is_told_when_it_may_be_done_and_says_how_far_it_is() {
 }
 
 #[tokio::test]
+async fn no_report_of_how_far_work_is_arrives_after_a_newer_one() {
+    let place = place();
+    let (mut server, client) = connected(place.path()).await;
+    let second = Duration::from_secs(1);
+    let debt = client.debt(Debt::new("rebuild", 50 * second)).await.expect("held");
+    server.kill().await;
+    debt.report(Owing { service: 50 * second, done: 10 * second, tied_bytes: 0 });
+    // It is tried in vain.
+    tokio::time::sleep(SHORT).await;
+    debt.report(Owing { service: 50 * second, done: 20 * second, tied_bytes: 0 });
+    server.restart();
+    server.script.called("report_debt", 1).await;
+    let told = server.script.calls_of("report_debt");
+    assert!(told.iter().all(|told| told.starts_with("rebuild 20 of 50 s")), "{told:?}");
+}
+
+#[tokio::test]
 async fn work_that_may_take_longer_than_any_clock_runs_is_the_servers_to_judge() {
     let place = place();
     let (server, client) = connected(place.path()).await;

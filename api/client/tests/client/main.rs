@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
 mod absence;
+mod hangs;
 mod holds;
 mod pool;
 mod server;

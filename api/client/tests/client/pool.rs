@@ -1,16 +1,19 @@
 //! Operations that may go to the cache's pool.
 
-use crate::{SHORT, connected, place};
+use crate::{LONG, SHORT, connected, place};
 use minerva_client::cache::Pool;
 use minerva_client::v1::coordinate_response::Answer as WireAnswer;
 use minerva_client::{Access, Answer, Begun, Operation, v1};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Instant;
 
 /// A pool's service that answers so, one question each; what it was asked.
 fn pool_service(socket: &Path, answers: Vec<String>) -> std::thread::JoinHandle<Vec<String>> {
-    let listener = std::os::unix::net::UnixListener::bind(socket).expect("a socket");
+    let listener = UnixListener::bind(socket).expect("a socket");
     std::thread::spawn(move || {
         let serve = |answer: String| {
             let (stream, _) = listener.accept().expect("a question");
@@ -60,10 +63,41 @@ async fn a_service_of_the_pool_that_does_not_answer_delays_no_operation() {
     let (server, client) = connected(place.path()).await;
     *server.script.first.lock().expect("no panic") = Some(WireAnswer::BeginNow(v1::BeginNow {}));
     let socket = place.path().join("pool");
-    let _silent = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let _silent = UnixListener::bind(&socket).expect("a socket");
     let operation = Operation::of_bytes(4).access(Access::SequentialWrite).path(place.path().join("out"));
     let operation = operation.or_pool(Pool::Stable).cache_socket(&socket).begin_within(SHORT);
     let mut coordinated = client.coordinate(operation).await.expect("it may begin");
     // The server would have said so, had it been asked before.
     assert_eq!(coordinated.wait().await, Begun::InTime);
+}
+
+#[test]
+fn a_program_ends_while_the_service_of_the_pool_still_answers_piece_by_piece() {
+    let place = place();
+    let socket = place.path().join("pool");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    let (has_ended, ended) = channel();
+    let dripping = std::thread::spawn(move || {
+        let (mut stream, begin) = (listener.accept().expect("a question").0, Instant::now());
+        while begin.elapsed() < LONG {
+            if ended.recv_timeout(SHORT / 10) != Err(RecvTimeoutError::Timeout) {
+                return true;
+            }
+            // Nobody may listen any more.
+            let _ = stream.write_all(b" ");
+        }
+        false
+    });
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let (_server, client) = connected(place.path()).await;
+        let operation = Operation::of_bytes(4).access(Access::SequentialWrite).path(place.path().join("out"));
+        let operation = operation.or_pool(Pool::Stable).cache_socket(&socket).begin_within(2 * SHORT);
+        let mut coordinated = client.coordinate(operation).await.expect("it may begin");
+        assert_eq!(coordinated.wait().await, Begun::InTime);
+    });
+    drop(runtime);
+    // It may have been too late for that.
+    let _ = has_ended.send(());
+    assert!(dripping.join().expect("it dripped"), "the program waited for the service");
 }

@@ -2,6 +2,7 @@
 //! keeps, so that a key sent twice is answered twice and done once.
 
 use minerva_client::v1;
+use minerva_client::v1::coordinate_request::Deadline;
 use minerva_client::v1::coordinate_response::Answer;
 use minerva_client::v1::participation_server::{Participation, ParticipationServer};
 use std::collections::{BTreeSet, VecDeque};
@@ -29,6 +30,15 @@ pub(crate) fn refusal(code: Code, word: &'static str, sentence: &str) -> Status 
     Status::with_metadata(code, sentence, metadata)
 }
 
+/// How a server hangs: whoever coordinates or holds a level hears nothing, once there are no refusals left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hang {
+    /// It has not taken what is asked.
+    Untaken,
+    /// It has.
+    Taken,
+}
+
 /// What the tests see and steer.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
@@ -47,6 +57,9 @@ pub(crate) struct Script {
     pub(crate) first: Mutex<Option<Answer>>,
     /// The pool of each who coordinates: what it takes, and its disk.
     pub(crate) offered: Mutex<Vec<Option<(u64, String)>>>,
+    pub(crate) hangs: Mutex<Option<Hang>>,
+    /// The deadline of each who coordinates, in nanoseconds from then.
+    pub(crate) spans: Mutex<Vec<u64>>,
     /// The disk that each who coordinates named, and the one below its path.
     pub(crate) disks: Mutex<Vec<(String, String)>>,
     /// Lets who waits begin.
@@ -87,6 +100,16 @@ impl Script {
             return Err(status);
         }
         Ok(())
+    }
+
+    /// Whether what is asked is only taken; where the test wants it, it is not even that.
+    async fn hang(&self) -> bool {
+        let hang = *self.hangs.lock().expect("no panic");
+        match hang {
+            Some(Hang::Untaken) => std::future::pending().await,
+            Some(Hang::Taken) => true,
+            None => false,
+        }
     }
 
     /// What was done is done; the answer may get lost.
@@ -135,6 +158,9 @@ impl Participation for Service {
     ) -> Result<Response<Self::HoldLevelStream>, Status> {
         let level = request.get_ref().level;
         self.0.note("hold_level", &request, level.to_string())?;
+        if self.0.hang().await {
+            return Ok(Response::new(Box::pin(tokio_stream::pending())));
+        }
         self.0.holds.send_modify(|holds| *holds += 1);
         let holding = Holding(self.0.clone());
         let (answers, stream) = mpsc::channel(1);
@@ -229,7 +255,14 @@ impl Participation for Service {
         &self,
         request: Request<v1::CoordinateRequest>,
     ) -> Result<Response<Self::CoordinateStream>, Status> {
+        let span = request.get_ref().deadline.map_or(0, |deadline| match deadline {
+            Deadline::BeginWithinNs(span) | Deadline::DoneWithinNs(span) => span,
+        });
+        self.0.spans.lock().expect("no panic").push(span);
         self.0.note("coordinate", &request, request.get_ref().request_id.clone())?;
+        if self.0.hang().await {
+            return Ok(Response::new(Box::pin(tokio_stream::pending())));
+        }
         let offered = request.get_ref().pool.clone().map(|pool| (pool.left_bytes, pool.device));
         self.0.offered.lock().expect("no panic").push(offered);
         let disks = (request.get_ref().device.clone(), request.get_ref().working_device.clone());

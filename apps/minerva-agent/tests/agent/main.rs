@@ -5,6 +5,7 @@
 mod bed;
 mod debts;
 mod server;
+mod waits;
 
 use bed::{Bed, until, until_async};
 use minerva_api::v1;
@@ -39,6 +40,11 @@ async fn calls_answers_and_refusals_are_carried_as_they_are() {
     let refusal = client.boost(v1::BoostRequest::default()).await.expect_err("a refusal");
     assert_eq!((refusal.code(), refusal.message()), (Code::FailedPrecondition, "A boost costs more than there is."));
     assert_eq!(refusal.metadata().get("minerva-refusal").expect("a word"), "not-enough-credits");
+    // One that may pass is the program's to ask about again.
+    let unstored = v1::BoostRequest { request_id: "unstored".to_owned(), ..v1::BoostRequest::default() };
+    let refusal = client.boost(unstored).await.expect_err("a refusal");
+    assert_eq!(refusal.metadata().get("minerva-refusal").expect("a word"), "not-committed");
+    assert_eq!(bed.script.asked(|asked| asked.keys.len()), 1);
     let refusal = client.credits(v1::CreditsRequest::default()).await.expect_err("a refusal");
     assert_eq!((refusal.code(), refusal.message()), (Code::Unimplemented, "this server has none"));
     let answer = client.set_schedule(v1::SetScheduleRequest::default()).await.expect("an answer");

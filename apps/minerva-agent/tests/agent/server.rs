@@ -1,6 +1,7 @@
 //! The server at the other end: speaks the contract as a test tells it to, and counts what it is asked.
 
 use minerva_api::v1;
+use minerva_api::v1::coordinate_request::Deadline;
 use minerva_api::v1::participation_server::{Participation, ParticipationServer};
 use std::path::Path;
 use std::pin::Pin;
@@ -23,6 +24,8 @@ pub(crate) struct Asked {
     pub(crate) holds: usize,
     pub(crate) holds_open: usize,
     pub(crate) keys: Vec<String>,
+    /// By when each operation that was asked about is to be done.
+    pub(crate) within_ns: Vec<u64>,
     /// Debts, each as often as it was registered.
     pub(crate) debts: Vec<v1::HoldDebtRequest>,
     pub(crate) debt_reports: Vec<v1::ReportDebtRequest>,
@@ -86,6 +89,12 @@ impl Drop for Open {
     }
 }
 
+fn out_of_range(sentence: &str) -> Status {
+    let mut metadata = MetadataMap::new();
+    metadata.insert("minerva-refusal", "out-of-range".parse().expect("a word"));
+    Status::with_metadata(Code::InvalidArgument, sentence, metadata)
+}
+
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 #[tonic::async_trait]
@@ -136,9 +145,7 @@ impl Participation for Script {
     async fn hold_debt(&self, request: Request<v1::HoldDebtRequest>) -> Result<Response<Self::HoldDebtStream>, Status> {
         let debt = request.into_inner();
         if debt.service_ns == 0 {
-            let mut metadata = MetadataMap::new();
-            metadata.insert("minerva-refusal", "out-of-range".parse().expect("a word"));
-            return Err(Status::with_metadata(Code::InvalidArgument, "A debt takes more than 0.", metadata));
+            return Err(out_of_range("A debt takes more than 0."));
         }
         self.asked(|asked| {
             asked.debts.push(debt);
@@ -184,8 +191,14 @@ impl Participation for Script {
         Err(Status::unimplemented("this server has none"))
     }
 
-    async fn boost(&self, _: Request<v1::BoostRequest>) -> Result<Response<v1::BoostResponse>, Status> {
+    async fn boost(&self, request: Request<v1::BoostRequest>) -> Result<Response<v1::BoostResponse>, Status> {
         let mut metadata = MetadataMap::new();
+        let key = request.into_inner().request_id;
+        if key == "unstored" {
+            self.asked(|asked| asked.keys.push(key));
+            metadata.insert("minerva-refusal", "not-committed".parse().expect("a word"));
+            return Err(Status::with_metadata(Code::Unavailable, "It was not stored, and nothing spent.", metadata));
+        }
         metadata.insert("minerva-refusal", "not-enough-credits".parse().expect("a word"));
         Err(Status::with_metadata(Code::FailedPrecondition, "A boost costs more than there is.", metadata))
     }
@@ -195,7 +208,21 @@ impl Participation for Script {
         request: Request<v1::CoordinateRequest>,
     ) -> Result<Response<Self::CoordinateStream>, Status> {
         use v1::coordinate_response::Answer;
-        self.asked(|asked| asked.keys.push(request.into_inner().request_id));
+        let v1::CoordinateRequest { request_id, size_bytes, deadline, pool, .. } = request.into_inner();
+        self.asked(|asked| {
+            asked.keys.push(request_id);
+            if let Some(Deadline::DoneWithinNs(span)) = deadline {
+                asked.within_ns.push(span);
+            }
+        });
+        // As one that nobody does in time.
+        if size_bytes == u64::MAX {
+            return Err(out_of_range("It cannot be done within 1 ns."));
+        }
+        if pool.is_some() {
+            let answer = Some(Answer::WriteToPool(v1::WriteToPool {}));
+            return Ok(Response::new(Box::pin(tokio_stream::once(Ok(v1::CoordinateResponse { answer })))));
+        }
         let (tell, answers) = mpsc::channel(2);
         let mut begins = self.begins.subscribe();
         tokio::spawn(async move {

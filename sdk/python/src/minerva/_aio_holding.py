@@ -55,7 +55,7 @@ class Kept(Keeping[_Response], Generic[_Request, _Response]):
         # A server that goes away meanwhile does not fail it: it is asked when it is back. One that refuses all the while does.
         try:
             is_heard = await is_set(self._heard, link.server.patience_seconds)
-            error = self._error if is_heard else self._refusal
+            error = self._error if is_heard else self._refused(time.monotonic())
             if error is not None:
                 raise error
         except BaseException:
@@ -101,9 +101,12 @@ class Kept(Keeping[_Response], Generic[_Request, _Response]):
 
     async def _hold_once(self, link: Link) -> Status:
         """One stream, from its begin to its end; raises where the client is closed."""
+        self._tried = time.monotonic()
         call = link.begin(self._method(link.stub), self._asked())
 
         async def listen() -> None:
+            await call.initial_metadata()
+            self._taken()
             async for change in call:
                 self._told(link.server, change)
                 self._heard.set()

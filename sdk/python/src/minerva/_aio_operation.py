@@ -64,7 +64,7 @@ class Coordinated(Operation):
             left = waiting.left(time.monotonic())
             await apart_from_loop(functools.partial(self._written.offer, request, left))
         try:
-            self.begun = await _wait(link, request, waiting)
+            self.begun = await _wait(link, self.request_id, waiting)
         except asyncio.CancelledError:
             await self.cancel()
             raise
@@ -82,25 +82,27 @@ class Coordinated(Operation):
             self._begin = telling(functools.partial(link.call, link.stub.Begin, begin))
 
 
-async def _wait(link: Link, request: v1.CoordinateRequest, waiting: Waiting) -> Begun:
+async def _wait(link: Link, key: str, waiting: Waiting) -> Begun:
     """Asks, and asks again under the same key when the server was away, until the operation begins."""
     while True:
-        status = await _listen(link, request, waiting)
+        status = await _listen(link, key, waiting)
         if waiting.begun(time.monotonic()) is None:
-            await link.pause(waiting.ended(status, time.monotonic()), request.request_id)
+            await link.pause(waiting.ended(status, time.monotonic()), key)
         begun = waiting.begun(time.monotonic())
         if begun is not None:
             return begun
         await link.revive(waiting.left(time.monotonic()))
 
 
-async def _listen(link: Link, request: v1.CoordinateRequest, waiting: Waiting) -> Status:
+async def _listen(link: Link, key: str, waiting: Waiting) -> Status:
     """One stream: until the operation may begin, the stream ends, or there is no more time for it."""
-    call = link.begin(link.stub.Coordinate, request, request.request_id)
+    call = link.begin(link.stub.Coordinate, waiting.question(time.monotonic()), key)
     try:
+        await unless_closed(asyncio.wait_for(call.initial_metadata(), waiting.left(time.monotonic())), key)
+        waiting.taken()
         while True:
             left = waiting.left(time.monotonic())
-            response = await unless_closed(asyncio.wait_for(call.read(), left), request.request_id)
+            response = await unless_closed(asyncio.wait_for(call.read(), left), key)
             if not isinstance(response, v1.CoordinateResponse):
                 return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the wait")
             if waiting.answered(response, time.monotonic()):

@@ -227,6 +227,11 @@ class Status:
         return not self.word and self.code in _BROKEN
 
     @property
+    def is_silence(self) -> bool:
+        """Whether nothing was heard for as long as this side listened."""
+        return not self.word and self.code is grpc.StatusCode.DEADLINE_EXCEEDED
+
+    @property
     def is_worth_another_try(self) -> bool:
         """Whether the same request may be answered later."""
         later = (
@@ -264,7 +269,7 @@ class Status:
     def refusal(self) -> Refused:
         """What the program is told when the server said no."""
         message = self.details or f"the server refused: {self.code.value[1]}"
-        if self.code is grpc.StatusCode.UNIMPLEMENTED and not self.word:
-            # Servers have sentences of their own for it, none of which says what to do.
+        if self.code is grpc.StatusCode.UNIMPLEMENTED and self.word in ("", "unknown-method"):
+            # Servers have sentences of their own for it, none of which says what to do: a library's, and `minervad`'s.
             return NotKnown("the server is too old for this request: it needs a newer minervad", self.word, self.code)
         return _CLASSES.get(self.word, Refused)(message, self.word, self.code)

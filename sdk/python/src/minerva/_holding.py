@@ -62,7 +62,7 @@ class Kept(Keeping[_Response], Generic[_Request, _Response]):
                 raise NoThread
             # A server that goes away meanwhile does not fail it: it is asked when it is back. One that refuses all the while does.
             is_heard = self._heard.wait(link.server.patience_seconds)
-            error = self._error if is_heard else self._refusal
+            error = self._error if is_heard else self._refused(time.monotonic())
             if error is not None:
                 raise error
         except BaseException:
@@ -120,9 +120,12 @@ class Kept(Keeping[_Response], Generic[_Request, _Response]):
     def _hold_once(self, link: Link) -> Status:
         """One stream, from its begin to its end."""
         try:
+            self._tried = time.monotonic()
             self._call = call = self._method(link.stub)(self._asked(), metadata=link.server.metadata)
             if self._is_released:
                 call.cancel()
+            call.initial_metadata()
+            self._taken()
             for change in call:
                 self._told(link.server, change)
                 self._heard.open()

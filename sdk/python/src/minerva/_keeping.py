@@ -25,7 +25,18 @@ class Keeping(Generic[_Response]):
         self._error: MinervaError | None = None
         """Why it is not held any more, and will not be again."""
         self._refusal: MinervaError | None = None
-        """What the server said to the last try, if it said no for now."""
+        """What the server said to the last try, if it said no for now; nothing once it has taken the next."""
+        self._tried: float | None = None
+        """Since when nothing has come of the last try."""
+
+    def _refused(self, now: float) -> MinervaError | None:
+        """What the server said last, unless it hangs by now."""
+        tried = self._tried
+        return None if tried is not None and now - tried >= _link.SILENT_SECONDS else self._refusal
+
+    def _taken(self) -> None:
+        """The server has taken what is asked."""
+        self._refusal = None
 
     def _told(self, server: Server, answer: _Response) -> None:
         self._backoff.reset()
@@ -42,6 +53,7 @@ class Keeping(Generic[_Response]):
         # Before the rest: whoever sees that it is held no more finds out why.
         self._error = error
         self._refusal = status.refusal() if status.is_refusal else None
+        self._tried = None
         self._last = None
         return self._backoff.after(status) if error is None else None
 

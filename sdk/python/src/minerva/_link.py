@@ -28,14 +28,20 @@ LOOK_SECONDS_MAX = 0.1
 TELL_SECONDS_MAX = 1.0
 """A program that is done with its operation, or begins it alone, waits no longer for the server to hear of it."""
 
+SILENT_SECONDS = 1.0
+"""A server that says no says so sooner. One from which nothing comes for so long hangs, and what it said before counts no longer."""
+
+LATE_SECONDS = 1.0
+"""A server, or the cache's service, that kept a question so long made the deadline too near, and not the program."""
+
 REPORT_SECONDS = 1.0
 """How far work is, is told no more often."""
 
 _OPTIONS: tuple[tuple[str, str | int], ...] = (
-    # Connections are tried again as often as requests are.
+    # Connections are tried again as often as requests are, and often enough that a server that is back is found before the patience ends.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 5000),
+    ("grpc.max_reconnect_backoff_ms", 2000),
     # What is sent again, and when, is decided in one place.
     ("grpc.enable_retries", 0),
     # The server is on this machine or its host: a proxy is for other traffic.

@@ -71,7 +71,7 @@ class Coordinated(Operation):
         waiting = Waiting(link.server, request, asked)
         if self._written is not None:
             self._written.offer(request, waiting.left(time.monotonic()))
-        asking = Asking(link, request, waiting)
+        asking = Asking(link, self.request_id, waiting)
         self._before_end = asking.end
         try:
             self.begun = asking.wait()
@@ -109,8 +109,8 @@ class _Stream:
     def __init__(self, link: Link, request: v1.CoordinateRequest) -> None:
         self._link = link
         self._request = request
-        self.heard: SimpleQueue[v1.CoordinateResponse | Status | Exception] = SimpleQueue()
-        """The answers, and last how the stream ended, or why there was none."""
+        self.heard: SimpleQueue[v1.CoordinateResponse | Status | Exception | None] = SimpleQueue()
+        """None once the server has taken the question, then the answers, and last how the stream ended, or why there was none."""
         self._call: grpc.Call | None = None
         self._is_begun = False
         self._is_ended = False
@@ -142,6 +142,8 @@ class _Stream:
             self._call = call = self._link.stub.Coordinate(self._request, metadata=self._link.server.metadata)
             if self._is_ended:
                 call.cancel()
+            call.initial_metadata()
+            self.heard.put(None)
             for response in call:
                 self.heard.put(response)
                 if response.WhichOneof("answer") in ("begin_now", "write_to_pool"):
@@ -161,19 +163,19 @@ class _Stream:
 class Asking:
     """The wait of one operation, which another thread can end."""
 
-    def __init__(self, link: Link, request: v1.CoordinateRequest, waiting: Waiting) -> None:
+    def __init__(self, link: Link, key: str, waiting: Waiting) -> None:
         self._link = link
-        self._request = request
+        self._key = key
         self._waiting = waiting
-        self._stream = _Stream(link, request)
+        self._stream: _Stream | None = None
 
     def wait(self) -> Begun:
         """Asks, and asks again under the same key when the server was away, until the operation begins."""
         while True:
-            self._stream = _Stream(self._link, self._request)
-            if in_background(self._stream.listen) is None:
+            self._stream = stream = _Stream(self._link, self._waiting.question(time.monotonic()))
+            if in_background(stream.listen) is None:
                 raise NoThread
-            status = self._listen(self._stream.heard)
+            status = self._listen(stream.heard)
             begun = self._waiting.begun(time.monotonic())
             if begun is None:
                 self._link.pause(self._waiting.ended(status, time.monotonic()))
@@ -181,14 +183,16 @@ class Asking:
             if begun is not None:
                 return begun
             if self._link.is_closed:
-                raise closed(self._request.request_id)
+                raise closed(self._key)
             self._link.server.revive(self._waiting.left(time.monotonic()))
 
     def end(self) -> None:
         """Returns when nothing is asked any more. Not for the main thread."""
-        self._stream.end()
+        stream = self._stream
+        if stream is not None:
+            stream.end()
 
-    def _listen(self, heard: SimpleQueue[v1.CoordinateResponse | Status | Exception]) -> Status:
+    def _listen(self, heard: SimpleQueue[v1.CoordinateResponse | Status | Exception | None]) -> Status:
         """Until the operation may begin, the stream ends, or there is no more time for it."""
         while (left := self._waiting.left(time.monotonic())) != 0:
             try:
@@ -199,6 +203,8 @@ class Asking:
                 raise answer
             if isinstance(answer, Status):
                 return answer
-            if self._waiting.answered(answer, time.monotonic()):
+            if answer is None:
+                self._waiting.taken()
+            elif self._waiting.answered(answer, time.monotonic()):
                 return Status(grpc.StatusCode.OK)
         return Status(grpc.StatusCode.CANCELLED)

@@ -9,6 +9,8 @@ from ._link import Server
 
 _FIRST_SECONDS = 0.1
 _LONGEST_SECONDS = 5.0
+# A try that would have less than one part in so many of the patience is none.
+_LAST_PART = 20
 
 
 class Backoff:
@@ -39,6 +41,9 @@ class Attempts:
         self._backoff = Backoff()
         self._is_first = True
         self._unsure: Status | None = None
+        """The last after which what was asked may have been done."""
+        self._last: Status | None = None
+        """How the last try ended. If nothing was heard of it, what was heard before says more, but for a request that may have been done."""
 
     def left(self, now: float) -> float:
         """How long the next try may take, in seconds."""
@@ -52,10 +57,16 @@ class Attempts:
         if not status.is_worth_another_try:
             raise status.refusal()
         self._is_first = False
-        if status.may_be_done:
-            # A later `busy` does not undo it.
-            self._unsure = status
-        wait = self._backoff.after(status)
-        if now + wait > self._end:
-            raise (self._unsure or status).error(self._server.address, now - self._begin, self._request_id)
+        if not status.is_silence or self._request_id or self._last is None:
+            self._last = status
+            if status.may_be_done:
+                # A later `busy` does not undo it.
+                self._unsure = status
+        left = self.left(now)
+        # The last waits are shorter, so that a server that is back by then is asked in time.
+        wait = max(min(self._backoff.after(status), left / 2), status.retry_after_seconds)
+        # A try takes some time itself.
+        if left <= 0 or left - wait < self._server.patience_seconds / _LAST_PART:
+            told = self._unsure or self._last or status
+            raise told.error(self._server.address, now - self._begin, self._request_id)
         return wait

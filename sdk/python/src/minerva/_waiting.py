@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from . import cache
-from ._errors import Refused, Status
+from . import _link, _wire, cache
+from ._errors import OutOfRange, Refused, Status, TooLate
 from ._link import Server
 from ._retry import Backoff
 from ._types import Begun
@@ -40,6 +40,12 @@ class Waiting:
 
     def __init__(self, server: Server, request: v1.CoordinateRequest, now: float) -> None:
         self._server = server
+        self._request = request
+        self._asked = now
+        self._tried: float | None = None
+        """Since when nothing has come of the last try."""
+        self._passed = 0.0
+        """How much nearer the deadline was then than when the program asked, in seconds."""
         self._patience_seconds = server.patience_seconds
         self._backoff = Backoff()
         self._is_answered = False
@@ -53,7 +59,17 @@ class Waiting:
                 self._limit = now + within_ns / 1e9
         self._begun: Begun | None = None
         self._refusal: Refused | None = None
-        """What the server said to the last try, if it said no."""
+        """What the server said to the last try, if it said no; nothing once it has taken the next, or hangs over it."""
+
+    def question(self, now: float) -> v1.CoordinateRequest:
+        """What a try asks that begins now."""
+        self._tried = now
+        self._passed = now - self._asked
+        return _wire.asked_ago(self._request, self._passed)
+
+    def taken(self) -> None:
+        """The server has taken the question."""
+        self._refusal = None
 
     def left(self, now: float) -> float | None:
         """For how long to listen, in seconds; absent: until there is an answer."""
@@ -72,7 +88,8 @@ class Waiting:
         """Why it begins, of its own accord if need be; absent while it waits. Raises when the server refused it until then."""
         if self._begun is None:
             passed = [(limit, why) for limit, why in self._limits() if now >= limit]
-            if passed and self._refusal is not None and not self._is_answered:
+            hangs = self._tried is not None and now - self._tried >= _link.SILENT_SECONDS
+            if passed and self._refusal is not None and not self._is_answered and not hangs:
                 raise self._refusal
             self._begun = min(passed)[1] if passed else None
         return self._begun
@@ -103,14 +120,18 @@ class Waiting:
     def ended(self, status: Status, now: float) -> float:
         """The stream ended before it could begin. How long to wait before asking again under the same key, in seconds;
         raises when the server refused."""
+        self._tried = None
         absence = self._server.absence(status)
         if absence is not None:
             raise absence
         if not status.is_worth_another_try:
-            if not self._is_answered:
+            if self._is_answered:
+                # It is not failed by a server that knows it no more.
+                self._begun = Begun.UNSERVED
+            elif self._is_late(status.refusal()):
+                self._begun = Begun.IN_TIME
+            else:
                 raise status.refusal()
-            # An operation that was answered already is not failed by a server that knows it no more.
-            self._begun = Begun.UNSERVED
             return 0.0
         self._refusal = status.refusal() if status.is_refusal else None
         if self._away_since is None:
@@ -118,3 +139,8 @@ class Waiting:
         wait = self._backoff.after(status)
         left = self.left(now)
         return wait if left is None else min(wait, left)
+
+    def _is_late(self, refusal: Refused) -> bool:
+        """Whether it is refused only because it could not be asked about sooner: what can no longer be done in time is to begin at once."""
+        is_bound = self._request.WhichOneof("deadline") == "done_within_ns"
+        return is_bound and self._passed >= _link.LATE_SECONDS and isinstance(refusal, OutOfRange | TooLate)

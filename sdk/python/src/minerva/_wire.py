@@ -171,6 +171,18 @@ def coordinate_request(
     return request
 
 
+def asked_ago(request: v1.CoordinateRequest, seconds: float) -> v1.CoordinateRequest:
+    """The same question some seconds later: its deadline is nearer."""
+    again = v1.CoordinateRequest()
+    again.CopyFrom(request)
+    bound = request.WhichOneof("deadline")
+    if bound is not None:
+        within_ns = request.begin_within_ns if bound == "begin_within_ns" else request.done_within_ns
+        # 0 would be refused as a deadline that has passed, and so it is in the first question.
+        setattr(again, bound, min(within_ns, max(within_ns - round(seconds * 1e9), 1)))
+    return again
+
+
 def schedule_request(entries: Sequence[ScheduleEntry], time_zone: str) -> v1.SetScheduleRequest:
     return v1.SetScheduleRequest(entries=[_entry_to_wire(entry) for entry in entries], time_zone=time_zone)
 

@@ -136,19 +136,12 @@ class Written:
         self._bytes = bytes
 
     def offer(self, request: v1.CoordinateRequest, seconds: float | None) -> None:
-        """Says in the request what the pool takes. Waits for the cache's service to tell, some seconds at most, by which the request's
-        deadline is nearer then."""
+        """Says in the request what the pool takes. Waits for the cache's service to tell, some seconds at most."""
         if self.pool is None:
             return
-        begin = time.monotonic()
         offered = offer(self.pool, math.inf if seconds is None else seconds)
         if offered is not None:
             request.pool.left_bytes, request.pool.device = offered
-        within = request.WhichOneof("deadline")
-        if within is not None:
-            passed_ns = round((time.monotonic() - begin) * 1e9)
-            # 0 would be refused as one that has passed.
-            setattr(request, within, max(getattr(request, within) - passed_ns, 1))
 
     def in_place(self) -> Written:
         """The same, but not in a pool."""
