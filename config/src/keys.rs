@@ -127,7 +127,7 @@ pub(crate) const SECTIONS: &[Section] = &[
         doc: "Process groups that `minerva-ctl run` starts and `minerva-ctl attach` adopts.",
         keys: &[Key {
             name: "parent",
-            doc: "The cgroup in which each gets one of its own.",
+            doc: "The cgroup in which each gets one of its own. Background work has its groups in one beside it, `<parent>-background`.",
             kind: Kind::Text {
                 form: "the path of a cgroup, without a leading slash",
                 set: |c, v| {

@@ -34,6 +34,14 @@ pub struct NamedSettings {
     pub parent: String,
 }
 
+impl NamedSettings {
+    /// The cgroup in which background work has one of its own for each piece. It is beside the other, so that what weighs there weighs against
+    /// all named groups together.
+    pub fn background_parent(&self) -> String {
+        format!("{}-background", self.parent)
+    }
+}
+
 impl Default for NamedSettings {
     fn default() -> Self {
         Self { parent: "minerva".to_owned() }

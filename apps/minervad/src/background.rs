@@ -33,7 +33,7 @@ pub(crate) fn queues(config: &Config, roots: &Roots) -> Queues {
         state_dir: config.daemon.state_dir.clone(),
         cgroup_root: roots.cgroup.clone(),
         version: roots.version,
-        parent: config.named.parent.clone(),
+        parent: config.named.background_parent(),
         sys: roots.sys.clone(),
         proc: roots.proc.clone(),
         worker,

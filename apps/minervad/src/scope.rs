@@ -1,7 +1,7 @@
 //! What the operator wants looked at: `daemon.include` and `daemon.devices_only`. What is outside is as if it were not there.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use minerva_config::{Config, DaemonSettings};
+use minerva_config::{Config, DaemonSettings, NamedSettings};
 use minerva_linux_observe::HiddenGroups;
 use minerva_model::{DeviceId, Event, Finding, FindingKind, Sample, TenantId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug)]
 pub(crate) struct Scope {
     include: Option<GlobSet>,
+    named: NamedSettings,
     devices_only: BTreeSet<String>,
     tenants: BTreeSet<TenantId>,
     devices: BTreeSet<DeviceId>,
@@ -21,7 +22,7 @@ pub(crate) struct Scope {
 
 impl Scope {
     /// The settings were judged before, so a glob that fails here is a mistake of this program.
-    pub(crate) fn new(settings: &DaemonSettings) -> Result<Self, globset::Error> {
+    pub(crate) fn new(settings: &DaemonSettings, named: &NamedSettings) -> Result<Self, globset::Error> {
         let mut globs = GlobSetBuilder::new();
         for pattern in &settings.include {
             for pattern in [pattern.clone(), format!("{pattern}/**")] {
@@ -30,6 +31,7 @@ impl Scope {
         }
         Ok(Self {
             include: if settings.include.is_empty() { None } else { Some(globs.build()?) },
+            named: named.clone(),
             devices_only: settings.devices_only.iter().cloned().collect(),
             tenants: BTreeSet::new(),
             devices: BTreeSet::new(),
@@ -38,11 +40,19 @@ impl Scope {
         })
     }
 
+    /// Whether the operator wants a group looked at. Who includes named groups includes background work with them: its groups are beside
+    /// theirs only so that their weights are.
+    fn is_inside(&self, path: &str) -> bool {
+        let Some(globs) = &self.include else { return true };
+        let work = path.strip_prefix(&self.named.background_parent()).filter(|rest| rest.starts_with('/'));
+        globs.is_match(path) || work.is_some_and(|rest| globs.is_match(format!("{}{rest}", self.named.parent)))
+    }
+
     /// Whether the engine is to be told.
     pub(crate) fn admits(&mut self, event: &Event) -> bool {
         match event {
             Event::TenantSeen { tenant, .. } => {
-                let inside = self.include.as_ref().is_none_or(|globs| globs.is_match(&tenant.cgroup.path));
+                let inside = self.is_inside(&tenant.cgroup.path);
                 if inside {
                     self.tenants.insert(tenant.id);
                 }
@@ -85,8 +95,7 @@ impl Scope {
 
     /// A finding for each slice that hides groups and did not at the last call.
     pub(crate) fn hidden(&mut self, hidden: impl Iterator<Item = HiddenGroups>) -> Vec<Finding> {
-        let inside = |slice: &str| self.include.as_ref().is_none_or(|globs| globs.is_match(slice));
-        let hidden: Vec<HiddenGroups> = hidden.filter(|groups| inside(&groups.slice)).collect();
+        let hidden: Vec<HiddenGroups> = hidden.filter(|groups| self.is_inside(&groups.slice)).collect();
         let finding = |groups: &HiddenGroups| Finding {
             kind: FindingKind::HiddenTenants,
             device: None,
@@ -111,15 +120,14 @@ impl Scope {
         sample.pressure.retain(|row| self.tenants.contains(&row.tenant));
         sample.spaces.retain(|row| self.devices.contains(&row.device));
         // Of a subtree that is inside in part, what is outside would count as what nobody saw.
-        let inside = |path: &str| self.include.as_ref().is_none_or(|globs| globs.is_match(path));
-        sample.subtrees.retain(|row| self.devices.contains(&row.device) && inside(&row.group.path));
+        sample.subtrees.retain(|row| self.devices.contains(&row.device) && self.is_inside(&row.group.path));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Scope;
-    use minerva_config::DaemonSettings;
+    use minerva_config::{DaemonSettings, NamedSettings};
     use minerva_model::{CgroupRef, Event, Tenant, TenantId, TenantKind};
 
     fn seen(id: u64, path: &str) -> Event {
@@ -138,10 +146,26 @@ mod tests {
         Event::TenantSeen { tenant, history: Vec::new() }
     }
 
+    fn scope(include: &str, named: &str) -> Scope {
+        let settings = DaemonSettings { include: vec![include.to_owned()], ..DaemonSettings::default() };
+        Scope::new(&settings, &NamedSettings { parent: named.to_owned() }).expect("a good glob")
+    }
+
+    #[test]
+    fn who_includes_named_groups_includes_the_background_work_beside_them() {
+        for include in ["lab/*", "lab/named", "lab/named/background-*", "lab/named-background"] {
+            let mut scope = scope(include, "lab/named");
+            assert!(scope.admits(&seen(1, "lab/named-background/background-b1")), "{include}");
+            assert!(!scope.admits(&seen(2, "named-background/background-b1")), "{include}");
+        }
+        let mut scope = scope("batch", "lab/named");
+        assert!(!scope.admits(&seen(1, "lab/named-background/background-b1")));
+        assert!(!scope.admits(&seen(2, "lab/named-backgrounds/background-b1")));
+    }
+
     #[test]
     fn what_is_at_or_below_a_match_is_inside() {
-        let include = vec!["batch-*".to_owned()];
-        let mut scope = Scope::new(&DaemonSettings { include, ..DaemonSettings::default() }).expect("a good glob");
+        let mut scope = scope("batch-*", "minerva");
         assert!(scope.admits(&seen(1, "batch-1")));
         assert!(scope.admits(&seen(2, "batch-1/night/deep")));
         assert!(!scope.admits(&seen(3, "system.slice/batch-1")));

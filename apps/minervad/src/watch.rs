@@ -26,8 +26,8 @@ impl Watch {
         let free_space = FreeSpace::watch(roots.clone());
         let observer = Observer::new(roots, &named.rules(config)).context("failed to begin watching")?;
         Ok(Self {
-            observer: observer.named_below(&config.named.parent),
-            scope: Scope::new(&config.daemon).context("failed to read daemon.include")?,
+            observer: observer.named_below(vec![config.named.parent.clone(), config.named.background_parent()]),
+            scope: Scope::new(&config.daemon, &config.named).context("failed to read daemon.include")?,
             free_space,
             named,
         })

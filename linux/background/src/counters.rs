@@ -8,6 +8,7 @@
 
 use minerva_model::{CgroupVersion, DeviceId};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -87,6 +88,8 @@ pub(crate) struct Counters {
     root_alone: Option<Again>,
     /// Of the group that runs: its requests are ours.
     ours: Option<(PathBuf, Again)>,
+    /// It still needs what makes the throttle count.
+    is_to_arm: bool,
     /// Nothing that the root group does counts.
     without_root: bool,
     /// The last reading, of this group.
@@ -109,6 +112,7 @@ impl Counters {
             all: Vec::new(),
             root_alone: None,
             ours: None,
+            is_to_arm: false,
             without_root: false,
             last: None,
             buffer: Vec::new(),
@@ -117,26 +121,39 @@ impl Counters {
         counters
     }
 
-    /// From now on the requests of this group are ours. A group that Minerva made gets what makes the throttle count; a tenant's is not
-    /// touched.
+    /// From now on the requests of this group are ours. A group that Minerva made gets what makes the throttle count, once it is there; a
+    /// tenant's is not touched.
     pub(crate) fn set_ours(&mut self, group: &Path, without_root: bool, is_made_by_us: bool) {
-        if self.ours.as_ref().is_some_and(|(ours, _)| ours == group) && self.without_root == without_root {
-            return;
+        if self.ours.as_ref().is_none_or(|(ours, _)| ours != group) || self.without_root != without_root {
+            let file = match self.version {
+                CgroupVersion::V2 => group.join("io.stat"),
+                _ => group.join(format!("{}.io_serviced_recursive", self.layer)),
+            };
+            self.is_to_arm = is_made_by_us && self.version == CgroupVersion::V1 && self.layer == "blkio.throttle";
+            self.ours = Some((group.to_owned(), Again::new(file)));
+            self.without_root = without_root;
+            self.last = None;
+            self.open_all();
         }
-        let file = match self.version {
-            CgroupVersion::V2 => group.join("io.stat"),
-            _ => group.join(format!("{}.io_serviced_recursive", self.layer)),
-        };
-        if is_made_by_us && self.version == CgroupVersion::V1 && self.layer == "blkio.throttle" {
-            // Where it cannot be set nothing is counted, and the group may not be there yet.
-            for disk in &self.disks {
-                let rule = format!("{} {NO_LIMIT}", disk.device);
-                let _ = fs::write(group.join("blkio.throttle.read_bps_device"), rule);
-            }
+        if self.is_to_arm {
+            self.is_to_arm = !self.arm(group);
         }
-        self.ours = Some((group.to_owned(), Again::new(file)));
-        self.without_root = without_root;
-        self.last = None;
+    }
+
+    /// Gives a group a rule for each disk; false while there is no such group. Where it cannot be set for another reason nothing is counted.
+    fn arm(&self, group: &Path) -> bool {
+        let knob = group.join("blkio.throttle.read_bps_device");
+        let is_gone = |error: std::io::Error| error.kind() == ErrorKind::NotFound;
+        let arm = |disk: &Disk| fs::write(&knob, format!("{} {NO_LIMIT}", disk.device));
+        !self.disks.iter().any(|disk| arm(disk).is_err_and(is_gone))
+    }
+
+    /// The file below the root that counts what this group does. The group comes with its worker: what it does would be taken off what others
+    /// do, without having been counted with it, until it is next looked for groups.
+    fn above_ours(&self) -> Option<PathBuf> {
+        let (group, _) = self.ours.as_ref().filter(|_| self.version == CgroupVersion::V2)?;
+        let top = group.strip_prefix(&self.root).ok()?.components().next()?;
+        Some(self.root.join(top).join("io.stat"))
     }
 
     /// Groups may have come since. Where none has, what was counted stays: beside work that makes requests all the time others are seen only
@@ -150,7 +167,9 @@ impl Counters {
             }
             _ => vec![self.root.join(format!("{}.io_serviced_recursive", self.layer))],
         };
+        paths.extend(self.above_ours());
         paths.sort_unstable();
+        paths.dedup();
         if !paths.is_empty() && paths.iter().eq(self.all.iter().map(|file| &file.path)) {
             return;
         }
@@ -237,6 +256,9 @@ fn of_io_stat(text: &str, prefix: &str) -> Option<u64> {
     let value = |name: &str| line.split(' ').find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok());
     Some(value("rios=")? + value("wios=")?)
 }
+
+#[cfg(test)]
+mod coming_tests;
 
 #[cfg(test)]
 mod tests {

@@ -81,6 +81,13 @@ pub(crate) struct Ended {
     pub(crate) progress: Progress,
 }
 
+impl Groups {
+    /// Processes may be in them.
+    pub(crate) fn are_there(&self) -> bool {
+        self.io.is_dir() || self.freezer.is_dir()
+    }
+}
+
 impl QueueDirectories {
     /// That of a queue below the daemon's directories.
     pub(crate) fn of(runtime_dir: &Path, state_dir: &Path, id: BackgroundId, groups: Groups) -> Self {

@@ -39,14 +39,14 @@ const UNITS_WITHOUT_PROCESSES: [&str; 6] = [".mount", ".automount", ".swap", ".s
 const ID_DIGITS: usize = 12;
 
 /// Where the operator's named groups are unless told otherwise.
-pub(crate) const NAMED_PARENT_DEFAULT: &str = "minerva";
+pub(crate) const NAMED_PARENTS_DEFAULT: [&str; 1] = ["minerva"];
 
-/// Judges the group at `path`, which has no leading slash and is not the root. The groups right below `named_parent` are those
-/// that the operator named.
-pub(crate) fn classify(path: &str, named_parent: &str) -> Class {
+/// Judges the group at `path`, which has no leading slash and is not the root. The groups right below `named_parents` are those
+/// that the operator named, be it for processes or for background work.
+pub(crate) fn classify(path: &str, named_parents: &[impl AsRef<str>]) -> Class {
     let (parent, leaf) = path.rsplit_once('/').unwrap_or(("", path));
     let parent_leaf = parent.rsplit('/').next().unwrap_or(parent);
-    named_group(path, named_parent)
+    named_group(parent, leaf, named_parents)
         .or_else(|| container(parent, parent_leaf, leaf))
         .or_else(|| virtual_machine(parent_leaf, leaf))
         .or_else(|| linux_container(parent_leaf, leaf))
@@ -58,10 +58,9 @@ fn unit(kind: TenantKind, name: impl Into<String>) -> Option<Class> {
     Some(Class { kind, name: name.into(), part: Part::Unit })
 }
 
-/// `minerva/<name>`, which `minerva-ctl run` and `attach` make.
-fn named_group(path: &str, named_parent: &str) -> Option<Class> {
-    let name = path.strip_prefix(named_parent)?.strip_prefix('/')?;
-    if name.contains('/') { None } else { unit(TenantKind::Named, name) }
+/// `minerva/<name>`, which `minerva-ctl run` and `attach` make, and `minerva-background/<name>`.
+fn named_group(parent: &str, name: &str, named_parents: &[impl AsRef<str>]) -> Option<Class> {
+    if named_parents.iter().any(|known| known.as_ref() == parent) { unit(TenantKind::Named, name) } else { None }
 }
 
 /// Containers by their ids: as systemd scopes (`docker-<id>.scope`, `cri-containerd-<id>.scope`, `crio-<id>.scope`,
@@ -202,7 +201,7 @@ fn cut(text: &str, characters: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMED_PARENT_DEFAULT, Part, classify};
+    use super::{NAMED_PARENTS_DEFAULT, Part, classify};
     use minerva_model::TenantKind::{self, Cgroup, Container, Lxc, Named, Pod, Scope, Service, VirtualMachine};
 
     const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -263,29 +262,33 @@ mod tests {
             ("batch/night".into(), Cgroup, "batch/night", Part::Holder),
         ];
         for (path, kind, name, part) in table {
-            let class = classify(path, NAMED_PARENT_DEFAULT);
+            let class = classify(path, &NAMED_PARENTS_DEFAULT);
             assert_eq!((class.kind, class.name.as_str(), class.part), (*kind, *name, *part), "{path}");
         }
     }
 
     #[test]
     fn named_groups_are_where_the_operator_wants_them() {
-        let class = classify("batch.slice/jobs/backup", "batch.slice/jobs");
-        assert_eq!((class.kind, class.name.as_str(), class.part), (Named, "backup", Part::Unit));
-        assert_eq!(classify("batch.slice/jobsother", "batch.slice/jobs").kind, Cgroup);
-        assert_eq!(classify("minerva/backup", "batch.slice/jobs").kind, Cgroup);
+        let parents = ["batch.slice/jobs", "batch.slice/jobs-background"];
+        for (path, name) in [("batch.slice/jobs/backup", "backup"), ("batch.slice/jobs-background/b1", "b1")] {
+            let class = classify(path, &parents);
+            assert_eq!((class.kind, class.name.as_str(), class.part), (Named, name, Part::Unit));
+        }
+        for path in ["batch.slice/jobsother", "batch.slice/jobs/backup/inner", "batch.slice/jobs", "minerva/backup"] {
+            assert_eq!(classify(path, &parents).kind, Cgroup, "{path}");
+        }
     }
 
     #[test]
     fn a_monitor_is_not_its_container() {
-        assert_eq!(classify(&format!("machine.slice/libpod-conmon-{ID}.scope"), NAMED_PARENT_DEFAULT).kind, Scope);
-        assert_eq!(classify(&format!("libpod_parent/libpod-conmon-{ID}"), NAMED_PARENT_DEFAULT).kind, Cgroup);
+        assert_eq!(classify(&format!("machine.slice/libpod-conmon-{ID}.scope"), &NAMED_PARENTS_DEFAULT).kind, Scope);
+        assert_eq!(classify(&format!("libpod_parent/libpod-conmon-{ID}"), &NAMED_PARENTS_DEFAULT).kind, Cgroup);
     }
 
     proptest::proptest! {
         #[test]
         fn any_path_has_a_class(path in "(\\PC|/|\\\\x|pod|-|:|[0-9a-f]{8}){1,40}") {
-            classify(&path, NAMED_PARENT_DEFAULT);
+            classify(&path, &NAMED_PARENTS_DEFAULT);
         }
     }
 }

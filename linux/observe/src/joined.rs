@@ -61,7 +61,7 @@ impl Tree {
             }
             self.delegated.joined.remove(&path);
             if let Some(node) = self.nodes.get_mut(&path) {
-                node.class = classify(&path, &self.named_parent);
+                node.class = classify(&path, &self.named_parents);
             }
         }
     }

@@ -5,7 +5,7 @@
 //! virtual machines made as root for one ([`Roots::is_machine`]). Two that say so are none. Of all others the command line is
 //! not even read: a process says itself where its arguments lie, and how many they are.
 
-use crate::classify::{NAMED_PARENT_DEFAULT, classify};
+use crate::classify::{NAMED_PARENTS_DEFAULT, classify};
 use crate::parse::parse_guest_cids;
 use crate::read::{Reader, directory_facts};
 use crate::roots::Roots;
@@ -108,7 +108,7 @@ impl Roots {
         let Some(root) = directory_facts(rustix::fs::CWD, &self.cgroup.to_string_lossy()) else { return false };
         let ends = cgroup.match_indices('/').map(|(end, _)| end).chain([cgroup.len()]).filter(|end| *end > 0);
         for path in ends.map(|end| &cgroup[..end]) {
-            if classify(path, NAMED_PARENT_DEFAULT).kind == TenantKind::VirtualMachine {
+            if classify(path, &NAMED_PARENTS_DEFAULT).kind == TenantKind::VirtualMachine {
                 return true;
             }
             let facts = directory_facts(rustix::fs::CWD, &self.cgroup.join(path).to_string_lossy());

@@ -70,11 +70,11 @@ impl Observer {
         })
     }
 
-    /// The group right below which the operator's named groups are, without a leading slash; `minerva` unless this is called,
-    /// which is to be before the first [`Observer::discover`].
+    /// The groups right below which each is one with all that is in it, as the operator's named groups are, without a leading slash;
+    /// `minerva` unless this is called, which is to be before the first [`Observer::discover`].
     #[must_use]
-    pub fn named_below(mut self, parent: &str) -> Self {
-        self.tenants.named_below(parent);
+    pub fn named_below(mut self, parents: Vec<String>) -> Self {
+        self.tenants.named_below(parents);
         self
     }
 

@@ -118,7 +118,7 @@ fn fill(template: &str, path: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::Rules;
-    use crate::classify::{NAMED_PARENT_DEFAULT, classify};
+    use crate::classify::{NAMED_PARENTS_DEFAULT, classify};
     use minerva_model::TenantRule;
 
     fn rule(pattern: &str) -> TenantRule {
@@ -138,7 +138,7 @@ mod tests {
         ])
         .unwrap();
         let path = r"machine.slice/machine-qemu\x2d1\x2d-web.scope";
-        let ruling = rules.judge(path, &classify(path, NAMED_PARENT_DEFAULT), None);
+        let ruling = rules.judge(path, &classify(path, &NAMED_PARENTS_DEFAULT), None);
         assert_eq!(ruling.name, "vm -web");
         assert_eq!((ruling.group.as_deref(), ruling.weight_percent, ruling.excluded), (Some("vms"), 50, true));
     }
@@ -148,17 +148,17 @@ mod tests {
         let rules = Rules::new(&[TenantRule { exclude: true, ..rule("system.slice/*") }]).unwrap();
         assert!(
             rules
-                .judge("system.slice/a.service", &classify("system.slice/a.service", NAMED_PARENT_DEFAULT), None)
+                .judge("system.slice/a.service", &classify("system.slice/a.service", &NAMED_PARENTS_DEFAULT), None)
                 .excluded
         );
-        assert!(!rules.judge("system.slice/a/b", &classify("system.slice/a/b", NAMED_PARENT_DEFAULT), None).excluded);
+        assert!(!rules.judge("system.slice/a/b", &classify("system.slice/a/b", &NAMED_PARENTS_DEFAULT), None).excluded);
     }
 
     #[test]
     fn a_group_may_be_the_parent() {
         let rules = Rules::new(&[TenantRule { group: Some("{parent}".into()), ..rule("kubepods/**") }]).unwrap();
         let path = "kubepods/burstable/podx/c";
-        assert_eq!(rules.judge(path, &classify(path, NAMED_PARENT_DEFAULT), None).group.as_deref(), Some("podx"));
+        assert_eq!(rules.judge(path, &classify(path, &NAMED_PARENTS_DEFAULT), None).group.as_deref(), Some("podx"));
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         };
         let user = "user.slice/user-7.slice/user@7.service";
         let judge = |rules: &[TenantRule], path: &str| {
-            let class = classify(path, NAMED_PARENT_DEFAULT);
+            let class = classify(path, &NAMED_PARENTS_DEFAULT);
             let ruling = Rules::new(rules).unwrap().judge(path, &class, Some(user));
             (ruling.name, ruling.group)
         };

@@ -38,7 +38,7 @@ pub(crate) fn subtrees(
     nodes: &BTreeMap<String, Node>,
     by_path: &BTreeMap<String, TenantId>,
     rules: &Rules,
-    named_parent: &str,
+    named_parents: &[String],
     before: &BTreeMap<u64, Subtree>,
 ) -> BTreeMap<u64, Subtree> {
     let Some(root) = nodes.get("").map(|node| node.facts.access) else { return BTreeMap::new() };
@@ -58,7 +58,7 @@ pub(crate) fn subtrees(
             Some(before) => Subtree { own, ..before.clone() },
             None => {
                 let below = format!("{path}/{UNSEEN}");
-                let ruling = rules.judge(&below, &classify(&below, named_parent), Some(path));
+                let ruling = rules.judge(&below, &classify(&below, named_parents), Some(path));
                 let account = group.login_user().unwrap_or_else(|| group.clone());
                 let history_key = account.history_key(ruling.group.as_deref());
                 Subtree { group: group.clone(), history_key, weight_percent: ruling.weight_percent, own }

@@ -83,9 +83,9 @@ impl Tenants {
         nodes.map(|(path, node)| HiddenGroups { slice: path.clone(), groups: node.hidden })
     }
 
-    /// Where the operator's named groups are; before the first look.
-    pub(crate) fn named_below(&mut self, parent: &str) {
-        parent.clone_into(&mut self.tree.named_parent);
+    /// Where named groups are; before the first look.
+    pub(crate) fn named_below(&mut self, parents: Vec<String>) {
+        self.tree.named_parents = parents;
     }
 
     /// Replaces the rules; tenants whose ruling changes are announced again by the next [`Tenants::discover`].
@@ -137,7 +137,7 @@ impl Tenants {
         // On v1 their counters say no more than those of the groups that are there: see `counters`.
         if self.version == CgroupVersion::V2 {
             let before = std::mem::take(&mut self.subtrees);
-            self.subtrees = subtrees(&nodes, &self.by_path, &self.rules, &self.tree.named_parent, &before);
+            self.subtrees = subtrees(&nodes, &self.by_path, &self.rules, &self.tree.named_parents, &before);
             // Counters are arranged anew for other groups.
             self.generation += u64::from(!self.subtrees.keys().eq(before.keys()));
         }

@@ -10,7 +10,7 @@
 //! directories whose link counts do not say that all of their children are known are listed again once in [`LIST_ALL_SLICES`]: some
 //! were left out, or the file system is not kernfs and counts otherwise.
 
-use crate::classify::{Class, NAMED_PARENT_DEFAULT, Part, classify};
+use crate::classify::{Class, NAMED_PARENTS_DEFAULT, Part, classify};
 use crate::delegated::Delegated;
 use crate::listing::{Crowds, directories_in};
 use crate::read::{DirectoryFacts, Reader, directory_facts};
@@ -51,8 +51,8 @@ pub(crate) struct Tree {
     version: CgroupVersion,
     pub(crate) nodes: BTreeMap<String, Node>,
     looks: u32,
-    /// The group right below which the operator's named groups are.
-    pub(crate) named_parent: String,
+    /// The groups right below which named groups are.
+    pub(crate) named_parents: Vec<String>,
     /// Somebody got the right to make groups in a group that is known, or lost it, since this was last taken.
     pub(crate) access_changed: bool,
     pub(crate) delegated: Delegated,
@@ -68,7 +68,7 @@ impl Tree {
             version,
             nodes: BTreeMap::new(),
             looks: 0,
-            named_parent: NAMED_PARENT_DEFAULT.to_owned(),
+            named_parents: NAMED_PARENTS_DEFAULT.map(str::to_owned).to_vec(),
             access_changed: false,
             delegated: Delegated::default(),
             crowds: Crowds::default(),
@@ -227,7 +227,7 @@ impl Tree {
             let Some(facts) = directory_facts(&self.root, &child) else { continue };
             let node = Node {
                 facts,
-                class: classify(&child, &self.named_parent),
+                class: classify(&child, &self.named_parents),
                 children: 0,
                 hidden: 0,
                 moved: false,
@@ -251,7 +251,7 @@ impl Tree {
             return;
         }
         let would_be =
-            |(name, _): &(String, u64)| classify(&format!("{path}/{name}"), &self.named_parent).part != Part::Nobody;
+            |(name, _): &(String, u64)| classify(&format!("{path}/{name}"), &self.named_parents).part != Part::Nobody;
         let hidden = directories_in(&self.root, path, skips).groups.iter().filter(|name| would_be(name)).count();
         if let Some(node) = self.nodes.get_mut(path) {
             node.hidden = hidden;

@@ -4,6 +4,7 @@ mod absent;
 mod btrfs;
 mod owed;
 mod processors;
+mod takes;
 mod trouble;
 
 use crate::bed::{Bed, Daemon};
@@ -16,6 +17,18 @@ use std::process::Command;
 struct Filled {
     mounted: PathBuf,
     bed: Bed,
+}
+
+impl Filled {
+    /// The group of a piece of work below the root of a hierarchy.
+    fn group_in(&self, root: &Path, number: u32) -> PathBuf {
+        root.join(format!("{}-background/background-b{number}", self.bed.name))
+    }
+
+    /// In the hierarchy of the disk controller.
+    fn group(&self, number: u32) -> PathBuf {
+        self.group_in(self.bed.root(), number)
+    }
 }
 
 impl Drop for Filled {
@@ -114,7 +127,7 @@ fn a_delete_waits_while_others_read_runs_when_they_pause_and_says_how_far_it_is(
     assert!(done.ran_seconds > 0.0 && done.measured_seconds >= 0.0, "{done:?}");
     change(&daemon, "old", v1::BackgroundChange::Remove);
     assert_eq!(queues(&daemon), []);
-    daemon.until("its group is gone", || !filled.bed.root().join(&filled.bed.name).join("background-b1").exists());
+    daemon.until("its group is gone", || !filled.group(1).exists());
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn background_work_is_confined_to_some_processors_and_is_free_again_after_its_da
     if processors < 2 {
         return println!("skipped: needs two processors");
     }
-    let group = root.join(&filled.bed.name).join("background-b1");
+    let group = filled.group_in(&root, 1);
     let script = "while sleep 0.1; do :; done".to_owned();
     let command = vec!["sh".to_owned(), "-c".to_owned(), script];
     let mut daemon = filled.bed.start();

@@ -26,8 +26,7 @@ fn work_whose_tree_or_process_vanishes_ends_with_a_sentence_and_the_next_goes_on
     assert_eq!(queue(&daemon, "gone").message, "it was gone already");
     daemon.until("the command runs", || fs::read_to_string(&begun).is_ok_and(|text| !text.is_empty()));
     // The worker that watches the command, too: all of its group.
-    let processes = filled.bed.root().join(&filled.bed.name).join("background-b2/cgroup.procs");
-    let processes = fs::read_to_string(processes).expect("a group");
+    let processes = fs::read_to_string(filled.group(2).join("cgroup.procs")).expect("a group");
     let all: Vec<&str> = processes.lines().collect();
     assert!(Command::new("kill").arg("-KILL").args(&all).status().expect("kill").success());
     until_state(&daemon, "killed", "failed");
@@ -50,7 +49,7 @@ fn what_a_command_leaves_running_is_ended_with_it() {
     let pid = fs::read_to_string(&left).expect("a number");
     let command = format!("/proc/{}/cmdline", pid.trim());
     daemon.until("it is gone", || !fs::read_to_string(&command).is_ok_and(|line| line.contains("sleep")));
-    let group = filled.bed.root().join(&filled.bed.name).join("background-b1");
+    let group = filled.group(1);
     daemon.until("so is its group", || !group.exists());
 }
 

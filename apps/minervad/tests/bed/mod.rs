@@ -178,7 +178,12 @@ impl Bed {
 
     /// The tenant's weight on the bed's disk.
     pub(crate) fn weight(&self, tenant: &str) -> u32 {
-        let text = fs::read_to_string(self.cgroup(tenant).join(self.hierarchy.weights)).unwrap_or_default();
+        self.weight_of(&self.cgroup(tenant))
+    }
+
+    /// A group's.
+    pub(crate) fn weight_of(&self, group: &Path) -> u32 {
+        let text = fs::read_to_string(group.join(self.hierarchy.weights)).unwrap_or_default();
         let number = self.number();
         let own = text.lines().find_map(|line| line.strip_prefix(&number)?.trim().parse().ok());
         own.or_else(|| text.lines().find_map(|line| line.strip_prefix("default ")?.trim().parse().ok())).unwrap_or(0)
@@ -292,11 +297,10 @@ impl Bed {
 impl Drop for Bed {
     fn drop(&mut self) {
         self.stop_readers();
-        for group in [self.name.clone(), format!("{}-named", self.name)] {
-            let group = self.root().join(&group);
+        for suffix in ["", "-named", "-background", "-named-background"] {
+            let group = self.root().join(format!("{}{suffix}", self.name));
             // A test that failed may leave a daemon with work in these groups; another panic now would end all other tests.
-            let is_removed = remove_tree(&group);
-            if !is_removed && !std::thread::panicking() {
+            if !remove_tree(&group) && !std::thread::panicking() {
                 until("the tenants' processes have ended", || remove_tree(&group));
             }
         }
