@@ -179,8 +179,8 @@ impl RedoLog {
         Ok(self.connection.last_insert_rowid().unsigned_abs())
     }
 
-    /// Keeps what changes of a row that is there, durable on return: its source, its name, its directory's
-    /// numbers, the inodes of link and copy, the wish, the step.
+    /// Keeps what changes of a row that is there, durable on return: its source, its name, its directory and
+    /// the numbers of that, the inodes of link and copy, the wish, the step.
     pub fn keep(&self, row: &Deferral) -> Result<(), StoreError> {
         update(&self.connection, row).map_err(|error| self.failed("write to", error))
     }
@@ -232,7 +232,7 @@ impl RedoLog {
 pub(crate) fn update(connection: &Connection, row: &Deferral) -> rusqlite::Result<()> {
     let sql =
         "UPDATE deferral SET source = ?2, name = ?3, link_inode = ?4, copy_inode = ?5, is_asked_for = ?6, step = ?7,
-        directory_device = ?8, directory_inode = ?9 WHERE id = ?1";
+        directory_device = ?8, directory_inode = ?9, directory = ?10 WHERE id = ?1";
     let kept = connection.execute(
         sql,
         params![
@@ -244,7 +244,8 @@ pub(crate) fn update(connection: &Connection, row: &Deferral) -> rusqlite::Resul
             row.is_asked_for,
             row.step.as_str(),
             signed(row.directory_identity.0),
-            signed(row.directory_identity.1)
+            signed(row.directory_identity.1),
+            row.directory.as_os_str().as_bytes()
         ],
     );
     // Of a row that is not there nothing would be kept.
@@ -326,6 +327,7 @@ pub(crate) mod tests {
         kept.step = DeferralStep::Switching;
         (kept.copy_inode, kept.is_asked_for, kept.name) = (9, true, "b".into());
         kept.directory_identity = (7, u64::MAX);
+        kept.directory = PathBuf::from("/data/renamed");
         log.keep(&kept).unwrap();
         assert_eq!(log.all().unwrap(), [kept.clone()]);
         log.forget(kept.id).unwrap();

@@ -106,6 +106,7 @@ fn tell(mut stream: &UnixStream, answer: &Answer) -> anyhow::Result<()> {
 fn answer(asked: &Reloader, (user, stream): (&User, &UnixStream), request: Request) -> anyhow::Result<Answer> {
     let deferred = &asked.deferred;
     if let Some(path) = place_of(&request) {
+        deferred.follow_directory(user, path);
         deferred.follow_link(user, path);
     }
     Ok(match request {
@@ -146,7 +147,7 @@ fn answer(asked: &Reloader, (user, stream): (&User, &UnixStream), request: Reque
     })
 }
 
-/// The place of which something is asked, which may be a link that was renamed.
+/// The place of which something is asked, which may be a link that was renamed, or a directory.
 fn place_of(request: &Request) -> Option<&Path> {
     match request {
         Request::Explain { path } => Some(path),

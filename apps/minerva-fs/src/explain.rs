@@ -40,7 +40,11 @@ fn told_deferred(deferred: &Deferred, file: &DeferredFile) -> Vec<String> {
         format!("for {} s now; {}: {}", file.waited_seconds, file.step, file.why),
         match file.step.as_str() {
             "left" => {
-                format!("`minerva-ctl cache drop {}` removes it; put the link back where it was and it moves", file.id)
+                format!(
+                    "`minerva-ctl cache drop {}` removes it; put the link back where it was and it moves, or, if its directory was \
+                     moved elsewhere, name that: `minerva-ctl cache deferred DIRECTORY`",
+                    file.id
+                )
             }
             _ if deferred.is_of_guest() => {
                 "it moves to its destination once the host says, through the agent, that nobody else uses \

@@ -101,7 +101,7 @@ fn trees_of_nobody(config: &FsConfig, known: &Result<Known, String>) -> Vec<Find
     findings
 }
 
-/// What to do with what is left of a tenant that the file does not name. Its deferred files were acknowledged, and move once it is back.
+/// What to do with what is left of a tenant that the file does not name. Its deferred files were acknowledged, and move all the same.
 fn remedy_of(config: &FsConfig, tenant: &str, known: &Result<Known, String>, usual: &str) -> String {
     let Ok(known) = known else {
         return "name the tenant in the file again: whether deferred files wait in its trees is not known now"
@@ -109,8 +109,8 @@ fn remedy_of(config: &FsConfig, tenant: &str, known: &Result<Known, String>, usu
     };
     if let Some(files) = known.by_tenant.get(tenant) {
         return format!(
-            "{files} deferred files wait in its trees: name tenant `{tenant}` in the file again, then `minerva-ctl cache flush` \
-             moves them, and `cache drop` deletes one to which no link leads"
+            "{files} deferred files wait in its trees and move to their places while the service runs: `minerva-ctl cache deferred` \
+             says why one does not, `cache drop` deletes one to which no link leads; name tenant `{tenant}` in the file again to keep it"
         );
     }
     let trees = [

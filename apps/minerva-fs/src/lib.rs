@@ -12,6 +12,7 @@
 //! | `owner` | who owns a tenant's trees? |
 //! | `tenant` | one tenant's two trees |
 //! | `leaving` | and when the file says otherwise while it is served |
+//! | `unnamed` | and when a start finds files of one that the file does not name? |
 //! | `reload` | the file, read again |
 //! | `spiller` | when memory is short |
 //! | `descriptors` | how many files may the kernel know of each tenant? |
@@ -64,6 +65,7 @@ mod second_account;
 mod settings;
 mod spiller;
 mod tenant;
+mod unnamed;
 mod user;
 
 use arguments::{Action, Arguments};

@@ -18,6 +18,7 @@ use crate::reload::{self, Reloader};
 use crate::settings::{Settings, load};
 use crate::spiller;
 use crate::tenant::{Shared, Tenant, Tenants};
+use crate::unnamed;
 use anyhow::Context;
 use minerva_cachefs::DiskQueue;
 use minerva_config::{FsConfig, SecondAccount};
@@ -74,19 +75,19 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     let lock = PoolLock::take(&config)?;
     let scrapes = metrics::listen(&config.server.metrics)?;
     let is_guest = config.server.is_guest;
-    for told in projects::undo_unwanted(&config) {
-        eprintln!("minerva-fs: {told}");
-    }
+    projects::undo_unwanted(&config).iter().for_each(|told| eprintln!("minerva-fs: {told}"));
     let tenants = if is_guest { guest::tenants(&config)? } else { start_all(&config, &shared)? };
     let status = status(&config);
     let settings = Arc::new(Settings::new(config));
     let seeing = if is_guest { None } else { Some(see_to_room(&tenants, &settings, &shared)?) };
     let deferred = Arc::new(Deferred::open(Arc::clone(&settings), Arc::clone(&tenants))?);
+    if !is_guest {
+        unnamed::serve(&settings.now(), &shared, &tenants, &deferred);
+    }
     deferred.tell_unserved();
     let mover = start_moving(Arc::clone(&deferred))?;
-    if let Some(scrapes) = scrapes {
-        metrics::serve(scrapes, Arc::clone(&tenants), Arc::clone(&deferred))?;
-    }
+    let serve_metrics = |scrapes| metrics::serve(scrapes, Arc::clone(&tenants), Arc::clone(&deferred));
+    scrapes.map_or(Ok(()), serve_metrics)?;
     let reloader = Arc::new(Reloader {
         path: path.to_owned(),
         settings: Arc::clone(&settings),

@@ -49,8 +49,20 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    /// Opens a tenant's directories, counts what is there, and mounts both trees.
+    /// Opens a tenant's directories, counts what is there, mounts both trees, and says what an operator may not have meant.
     pub(crate) fn start(
+        config: &FsConfig,
+        name: &str,
+        settings: &FsTenantSettings,
+        shared: &Shared,
+    ) -> anyhow::Result<Self> {
+        let tenant = Self::open(config, name, settings, shared)?;
+        tenant.warn();
+        Ok(tenant)
+    }
+
+    /// The same, but says nothing.
+    pub(crate) fn open(
         config: &FsConfig,
         name: &str,
         settings: &FsTenantSettings,
@@ -85,7 +97,7 @@ impl Tenant {
         let account = Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files));
         let temporary = Tree::open(&memory.tree, account, options, Some(spill))?;
         let second = SecondAccounts::open(config, name, &temporary, &stable)?;
-        let tenant = Self {
+        Ok(Self {
             name: name.to_owned(),
             owner,
             second,
@@ -95,9 +107,7 @@ impl Tenant {
             disk,
             settings: settings.clone(),
             leaving: String::new(),
-        };
-        tenant.warn();
-        Ok(tenant)
+        })
     }
 
     /// In a guest: both trees, which the host serves.

@@ -5,13 +5,15 @@
 //! Writes go to the page cache first. As long as one tenant alone uses the disk their way from there is only begun early; beside others
 //! each piece waits its time here and is on the disk before the next is taken.
 
+use crate::write_back::SendingThread;
 use minerva_blocksched::{
     Cost, Dispatch, FlowId, FlowParameters, Kind, Request, RequestId, Scheduler, Sfq, UNIT_BYTES,
 };
 use minerva_model::Nanos;
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
@@ -23,6 +25,8 @@ const BESIDE: Nanos = Nanos::SECOND;
 pub struct DiskQueue {
     begun: Instant,
     state: Mutex<State>,
+    /// Started once somebody writes enough.
+    sending: OnceLock<SendingThread>,
 }
 
 #[derive(Debug)]
@@ -112,7 +116,7 @@ impl DiskQueue {
             flows: 0,
             latest: Latest::default(),
         };
-        Arc::new(Self { begun: Instant::now(), state: Mutex::new(state) })
+        Arc::new(Self { begun: Instant::now(), state: Mutex::new(state), sending: OnceLock::new() })
     }
 
     /// A further tenant, of a weight of 1 to 10,000.
@@ -131,6 +135,11 @@ impl DiskQueue {
     /// Requests that wait.
     pub fn queued(&self) -> usize {
         self.state().waiting.len()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_sending_thread(&self) -> bool {
+        self.sending.get().is_some()
     }
 
     fn now(&self) -> Nanos {
@@ -183,6 +192,11 @@ impl DiskFlow {
             state.latest.note(now, self.flow)
         };
         is_beside.then(|| self.wait(kind, bytes))
+    }
+
+    /// Whether a file's data are sent to the disk by another thread; not where too much waits for that already. For who is alone there.
+    pub(crate) fn send_later(&self, data: &Arc<OwnedFd>) -> bool {
+        self.queue.sending.get_or_init(SendingThread::start).take(data)
     }
 
     fn wait(&self, kind: Kind, bytes: u64) -> Pass<'_> {

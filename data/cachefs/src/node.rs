@@ -70,6 +70,8 @@ pub(crate) struct NodeState {
     pub(crate) has_advance: bool,
     /// Until then it is looked whether that was taken back.
     pub(crate) shrinks_until: Option<Instant>,
+    /// Nothing of it lets its runner do what others may not, by its mode or a capability, unless that is set again.
+    pub(crate) has_no_privileges: bool,
     /// Counts what changed, data or attributes, so that who copied it knows whether the copy still is one.
     pub(crate) changes: u64,
     /// What it has of the process's descriptors while the kernel knows it.

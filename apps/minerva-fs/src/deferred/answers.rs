@@ -1,7 +1,6 @@
 //! What is told of files that wait, and what their users do with them.
 
 use super::job::link_text;
-use super::place::is_below;
 use super::site::Site;
 use super::waited::Waited;
 use super::{Deferred, Earned, MoveCounts, Waiting};
@@ -40,8 +39,10 @@ impl Deferred {
         let found = self.files().get(&id).map(|file| file.row.clone()).filter(|row| is_visible(user, row));
         let row = found.with_context(|| format!("there is no deferred file {id} of yours"))?;
         let is_found_left = row.step == DeferralStep::Left;
-        if !is_found_left && !self.has_lost_link(&row) {
-            anyhow::bail!("{} still leads to it: remove that link, or flush the file", row.target().display());
+        // Under another name its directory has the link as before.
+        if !is_found_left && (self.find_directory_again(id) || !self.has_lost_link(&row)) {
+            let target = self.files().get(&id).map_or_else(|| row.target(), |file| file.row.target());
+            anyhow::bail!("{} still leads to it: remove that link, or flush the file", target.display());
         }
         self.discard(&row).context("it was not dropped")?;
         if !is_found_left {
@@ -160,21 +161,25 @@ impl Deferred {
         }
         for (tenant, (files, bytes, oldest)) in sums {
             eprintln!(
-                "minerva-fs: {files} deferred files of {tenant}, {} MiB, stay in the pool because no link leads to them any more, the oldest \
-                 from {} h ago: `minerva-ctl cache deferred` names them and where they lie, `minerva-ctl cache drop` removes one",
+                "minerva-fs: {files} deferred files of {tenant}, {} MiB, stay in the pool because their links, or the directories of those, are gone, \
+                 the oldest from {} h ago: `minerva-ctl cache deferred` names them and where they lie, `minerva-ctl cache drop` removes one",
                 bytes.div_ceil(1 << 20),
                 oldest / 3600
             );
         }
     }
 
-    /// Tells it what waits in trees of tenants that the operator's file does not name. Nobody serves or moves that, and its links lead to
-    /// nothing.
-    pub(crate) fn tell_unserved(&self) {
+    /// How many files wait in trees that are not served, by tenant.
+    pub(crate) fn unserved(&self) -> BTreeMap<String, u64> {
         let mut sums = self.files_by_tenant();
         let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
         sums.retain(|name, _| tenants.iter().all(|tenant| tenant.name != *name));
-        for (tenant, files) in sums {
+        sums
+    }
+
+    /// Tells it what waits in such trees. Nobody moves that, and its links lead to nothing.
+    pub(crate) fn tell_unserved(&self) {
+        for (tenant, files) in self.unserved() {
             eprintln!(
                 "minerva-fs: {files} deferred files wait in the trees of `{tenant}`, which the file does not name, so nobody reads or moves \
                  them: name it again, then `minerva-fs reload`; `minerva-ctl cache deferred` names them"
@@ -188,7 +193,12 @@ fn told(file: &Waiting) -> (Deferral, Waited, String) {
     (file.row.clone(), file.waited, file.why.clone())
 }
 
+/// Whether a place is in a directory, or below it.
+fn is_below(place: &Path, directory: Option<&Path>) -> bool {
+    directory.is_none_or(|directory| place.starts_with(directory))
+}
+
 /// Everybody sees what they asked for, root all.
-fn is_visible(user: &User, row: &Deferral) -> bool {
+pub(super) fn is_visible(user: &User, row: &Deferral) -> bool {
     user.uid == 0 || user.uid == row.user.0
 }

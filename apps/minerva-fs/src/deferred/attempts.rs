@@ -33,7 +33,6 @@ impl Deferred {
         }
         for (id, is_left) in found {
             if !is_left {
-                self.find_directory_again(id);
                 self.settle(id);
             }
             self.look_at_size(id);
@@ -53,8 +52,16 @@ impl Deferred {
 
     /// Sees to what an earlier attempt left.
     pub(super) fn settle(&self, id: u64) {
-        let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return };
-        self.note_settled(id, self.tree_of(&row).and_then(|(tree, at)| settle(row, &tree, &at)));
+        let look = || {
+            let row = self.files().get(&id).map(|file| file.row.clone()).ok_or(Obstacle::TakenOut)?;
+            let (tree, at) = self.tree_of(&row)?;
+            settle(row, &tree, &at)
+        };
+        let settled = match look() {
+            Err(_) if self.find_directory_again(id) => look(),
+            found => found,
+        };
+        self.note_settled(id, settled);
     }
 
     /// Keeps what a row has become.

@@ -2,6 +2,7 @@
 
 use super::copy::Copy;
 use super::failpoint::reach;
+use super::gone::is_gone;
 use super::site::{Found, Names, Site};
 use crate::user::User;
 use minerva_cachefs::{DEFERRED, MoveRefusal, Moving, Tree};
@@ -74,6 +75,17 @@ pub(super) fn link_text(mount: &Path, source: &OsStr) -> PathBuf {
     mount.join(DEFERRED).join(source)
 }
 
+/// Opens the directory of a file, to which a link of this text leads. Where it is gone, though its file system is there, no link stands at
+/// the file's place.
+pub(super) fn open_directory(row: &Deferral, link: &Path) -> Result<Site, Obstacle> {
+    match Site::open(&row.directory, row.directory_identity) {
+        Err(_) if is_gone(row, link) => {
+            Err(Obstacle::Left(format!("its directory {} was removed, or moved elsewhere", row.directory.display())))
+        }
+        opened => Ok(opened?),
+    }
+}
+
 /// The user of a row.
 pub(super) fn user(row: &Deferral) -> User {
     let (uid, gid, groups) = row.user.clone();
@@ -94,7 +106,7 @@ impl Job {
     /// Looks whether the file can be moved, and begins the copy.
     pub(super) fn begin(mut row: Deferral, tree: &Arc<Tree>, mount: &Path, keep: Keep<'_>) -> Result<Self, Obstacle> {
         let link = link_text(mount, &row.source);
-        let site = Site::open(&row.directory, row.directory_identity)?;
+        let site = open_directory(&row, &link)?;
         // What an earlier attempt left: of it there may be nothing in the log.
         site.remove(&row.copy_name)?;
         find_link(&site, &mut row, &link, None)?;

@@ -2,7 +2,7 @@
 //! a slice, and only where a name has changed since. So however many files are left, and however large directories are, others move.
 
 use super::candidates::in_turn;
-use super::job::Obstacle;
+use super::job::{Obstacle, link_text, open_directory};
 use super::mover::Moves;
 use super::read_directories::Directory;
 use super::settling::{is_in_pool, settle_at};
@@ -32,7 +32,7 @@ impl Moves<'_> {
                     }
                     return;
                 }
-                Err(error) => self.deferred.all_failed(&rows, &error.into()),
+                Err(_) => rows.iter().for_each(|row| self.deferred.look_for_directory(row.id)),
             }
         }
     }
@@ -83,6 +83,22 @@ impl Deferred {
             self.note_settled(id, settled);
         }
         are_known
+    }
+
+    /// Its directory is not where it was, or cannot be opened for another reason; but somebody may have removed the file.
+    fn look_for_directory(&self, id: u64) {
+        if self.find_directory_again(id) {
+            return;
+        }
+        // It may have another path by now, with that of another file of the same directory.
+        let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return };
+        let looked = self.tree_of(&row).and_then(|(tree, at)| {
+            let is_there = is_in_pool(&tree, &row)?;
+            if is_there { open_directory(&row, &link_text(&at, &row.source)).map(drop) } else { Err(Obstacle::Gone) }
+        });
+        if let Err(obstacle) = looked {
+            self.failed(id, &obstacle);
+        }
     }
 
     fn all_failed(&self, rows: &[Deferral], obstacle: &Obstacle) {

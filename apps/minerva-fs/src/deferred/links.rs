@@ -1,13 +1,11 @@
 //! Where the link of a file is now, for who asks before a mover has looked.
 
 use super::Deferred;
-use super::disks::Destination;
-use super::job::{Obstacle, as_logged, find_link, is_before_switching, link_text};
+use super::job::{Obstacle, as_logged, find_link, is_before_switching, link_text, open_directory};
 use super::site::{Found, Site};
 use crate::user::User;
 use minerva_store::Deferral;
 use std::path::Path;
-use std::time::Instant;
 
 impl Deferred {
     /// Follows a link that was renamed within its directory to this path, so that its file is known by its name of now. While the place is
@@ -34,37 +32,12 @@ impl Deferred {
         let _ = self.log(|log| log.keep(&row));
     }
 
-    /// Knows the directory of a file again on a disk that has another number by now, as after a reboot: by its inode, and by the link in it,
-    /// which nobody else's is like. Whether it was so.
-    pub(super) fn find_directory_again(&self, id: u64) -> bool {
-        let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return false };
-        let (Ok((_, at)), Ok((site, identity))) = (self.tree_of(&row), Site::open_any(&row.directory)) else {
-            return false;
-        };
-        let is_renumbered = identity.0 != row.directory_identity.0 && identity.1 == row.directory_identity.1;
-        let is_there = || matches!(site.find_named(&row.name, &row, &link_text(&at, &row.source)), Ok(Found::Link));
-        if !is_renumbered || !is_before_switching(row.step) || !is_there() {
-            return false;
-        }
-        let destination = Destination::of(&row.directory, identity.0);
-        let mut files = self.files();
-        let Some(file) = files.get_mut(&id) else { return false };
-        (file.row.directory_identity, file.destination) = (identity, destination);
-        (file.tries, file.not_before) = (0, Instant::now());
-        "its disk has another number than when it was asked for".clone_into(&mut file.why);
-        let row = as_logged(&file.row);
-        // Where this fails, the next start finds it again.
-        let _ = self.log(|log| log.keep(&row));
-        true
-    }
-
     /// Whether no link leads to a file any more, though no mover has found that yet.
     pub(super) fn has_lost_link(&self, row: &Deferral) -> bool {
-        let (Ok((_, at)), Ok(site)) = (self.tree_of(row), Site::open(&row.directory, row.directory_identity)) else {
-            return false;
-        };
+        let Ok((_, at)) = self.tree_of(row) else { return false };
+        let link = link_text(&at, &row.source);
+        let found = open_directory(row, &link).and_then(|site| find_link(&site, &mut row.clone(), &link, None));
         // While the copy takes the place of the link, that is nowhere for a moment.
-        is_before_switching(row.step)
-            && matches!(find_link(&site, &mut row.clone(), &link_text(&at, &row.source), None), Err(Obstacle::Left(_)))
+        is_before_switching(row.step) && matches!(found, Err(Obstacle::Left(_)))
     }
 }

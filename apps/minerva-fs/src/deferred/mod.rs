@@ -15,6 +15,7 @@
 //! | `candidates` | which files could move? |
 //! | `waited` | for how long has a file waited? |
 //! | `links` | where is a link now, before a mover has looked? |
+//! | `directory` | and where its directory, if that is not where it was? |
 //! | `left`, `read_directories` | is a link back that was gone, and where need nobody look? |
 //! | `mover` | which file of a destination moves now, and when does it stop? |
 //! | `threads` | who moves to which destination, and what if one does not answer? |
@@ -33,8 +34,10 @@ mod candidates;
 mod copy;
 mod daemon;
 mod debts;
+mod directory;
 mod disks;
 mod failpoint;
+mod gone;
 mod job;
 mod left;
 mod links;
@@ -69,6 +72,7 @@ use minerva_api::cache::Pool;
 use minerva_cachefs::Tree;
 use minerva_model::DeviceId;
 use minerva_store::{Deferral, RedoLog, StoreError};
+use read_directories::ReadDirectories;
 use reports::Reports;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -140,6 +144,8 @@ pub(crate) struct Deferred {
     reports: Arc<Reports>,
     files: Mutex<BTreeMap<u64, Waiting>>,
     under_way: UnderWay,
+    /// Directories above those that are not where they were, as they were read.
+    read_above: Mutex<ReadDirectories>,
     tenants: Tenants,
     settings: Arc<Settings>,
     mounts: PathBuf,
@@ -168,6 +174,7 @@ impl Deferred {
             reports: Arc::clone(&reports),
             files: Mutex::default(),
             under_way: UnderWay::default(),
+            read_above: Mutex::default(),
             tenants,
             settings,
             mounts: config.server.mount.clone(),

@@ -6,7 +6,7 @@ use super::job::{link_text, remove_if_empty};
 use super::membership::{find_tenant, judge_machine, judge_member};
 use super::namespace::judge_namespace;
 use super::replaced::Replaced;
-use super::site::{Found, Site};
+use super::site::{Found, Site, cannot_exchange, trial_name};
 use super::under_way::UnderWayGuard;
 use super::{Deferred, Waiting, mount_in, unix_ms};
 use crate::mount::Mount;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 /// What is asked for.
@@ -132,6 +132,7 @@ impl Deferred {
     fn take_back(&self, placing: Placing<'_>, site: &Site) {
         let Placing { row, tree, link, replaced, .. } = placing;
         let _ = site.remove(&row.copy_name);
+        let _ = site.remove(&trial_name(&row));
         if matches!(site.find_named(&row.name, &row, &link), Ok(Found::Link)) {
             let _ = site.remove(&row.name);
         }
@@ -253,26 +254,34 @@ fn put(site: &Site, placing: &mut Placing<'_>, user: &User, mode: u32) -> anyhow
     {
         bail!("{} is a directory", row.target().display());
     }
-    let caller = Caller { uid: user.uid, gid: user.gid, umask: 0 };
+    let caller = Caller { uid: user.uid, gid: site.group_of_new(user.gid)?, umask: 0 };
     tree.create_deferred(caller, &row.source, mode).map_err(io::Error::from).context("the pool did not take it")?;
     reach();
     let link = || {
         symlinkat(&*text, &site.directory, &new)?;
         reach();
+        // A move ends by that: better refused now than found out then.
+        site.try_exchange(&new, &trial_name(row), text)?;
+        reach();
         row.link_inode = site.inode(&new)?;
         renameat(&site.directory, &new, &site.directory, &row.name).map_err(io::Error::from)
     };
-    user.act(link).with_context(|| format!("failed to put a link at {}", row.target().display()))?;
+    match user.act(link) {
+        Err(error) if cannot_exchange(&error) => bail!(
+            "{} lies on a file system in which no file can take the place of a link in one step ({error}): write to the \
+             destination itself",
+            row.target().display()
+        ),
+        linked => linked.with_context(|| format!("failed to put a link at {}", row.target().display()))?,
+    }
     match site.find_named(&row.name, row, text)? {
         Found::Link => Ok(()),
         _ => bail!("{} was replaced at once by somebody else", row.target().display()),
     }
 }
 
-/// Whether a place is in a directory, or below it.
-pub(super) fn is_below(place: &Path, directory: Option<&Path>) -> bool {
-    directory.is_none_or(|directory| place.starts_with(directory))
-}
+#[cfg(test)]
+mod put_tests;
 
 #[cfg(test)]
 mod tests {

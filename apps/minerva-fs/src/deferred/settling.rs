@@ -14,8 +14,8 @@
 //! says `waiting` leads to the same end. `switching` has to be there before the exchange: without the copy's inode, what stands at
 //! the place could not be told from somebody else's file. A log of an earlier version may still say `copying`.
 
-use super::job::{Obstacle, find_link, link_text, remove_if_empty, remove_source};
-use super::site::{Found, Names, Site};
+use super::job::{Obstacle, find_link, link_text, open_directory, remove_if_empty, remove_source};
+use super::site::{Found, Names, Site, trial_name};
 use minerva_cachefs::{MoveRefusal, Tree};
 use minerva_store::{Deferral, DeferralStep};
 use rustix::io::Errno;
@@ -32,7 +32,20 @@ pub(super) fn is_in_pool(tree: &Tree, row: &Deferral) -> Result<bool, Obstacle> 
 
 /// What a row becomes that an earlier process left.
 pub(super) fn settle(row: Deferral, tree: &Tree, mount: &Path) -> Result<Option<Deferral>, Obstacle> {
-    let site = Site::open(&row.directory, row.directory_identity)?;
+    let site = match open_directory(&row, &link_text(mount, &row.source)) {
+        // Which of link and copy is where cannot be told without it.
+        Err(Obstacle::Left(_)) if row.step == DeferralStep::Switching => {
+            Site::open(&row.directory, row.directory_identity)?
+        }
+        Err(Obstacle::Left(_)) if !is_in_pool(tree, &row)? => return Ok(None),
+        // Nobody was told of it.
+        Err(Obstacle::Left(_))
+            if row.step == DeferralStep::Placing && row.link_inode == 0 && remove_if_empty(tree, &row)? =>
+        {
+            return Ok(None);
+        }
+        opened => opened?,
+    };
     settle_at(row, &site, None, tree, mount)
 }
 
@@ -48,9 +61,7 @@ pub(super) fn settle_at(
     let link = link_text(mount, &row.source);
     let copy = &row.copy_name.clone();
     let is_in_pool = is_in_pool(tree, &row)?;
-    if row.step != DeferralStep::Switching {
-        site.remove(copy)?;
-    }
+    remove_unfinished(site, &row)?;
     match (row.step, site.find_named(&row.name, &row, &link)?) {
         (DeferralStep::Switching, Found::Copy) => return settle_exchanged(row, site, tree, &link),
         (DeferralStep::Placing, found @ (Found::Nothing | Found::Other | Found::Copy)) => {
@@ -86,6 +97,17 @@ pub(super) fn settle_at(
         }
     }
     Ok(Some(row))
+}
+
+/// Removes what a step that did not end left beside the file's place.
+fn remove_unfinished(site: &Site, row: &Deferral) -> Result<(), Obstacle> {
+    if row.step != DeferralStep::Switching {
+        site.remove(&row.copy_name)?;
+    }
+    if row.step == DeferralStep::Placing {
+        site.remove(&trial_name(row))?;
+    }
+    Ok(())
 }
 
 /// The same of a row whose copy stands at its place: that was meant, unless somebody had replaced the link before.

@@ -1,11 +1,12 @@
 //! The directory to which a file is to go, and what is there under its name: a link, a copy, or something of somebody else's.
 
+use super::failpoint::reach;
 use crate::user::User;
 use anyhow::{Context, bail};
 use minerva_store::Deferral;
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fsync, openat, readlinkat, renameat_with,
-    statat, unlinkat,
+    statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,22 @@ use std::path::{Path, PathBuf};
 
 /// Names by inode.
 pub(crate) type Names = BTreeMap<u64, Vec<OsString>>;
+
+/// A directory with this bit gives its group to what is made in it.
+const SET_GROUP: u32 = 0o2000;
+
+/// The name by which it was tried whether links can be exchanged in the directory of a file. It is there only after a kill.
+pub(super) fn trial_name(row: &Deferral) -> OsString {
+    let mut name = row.copy_name.clone();
+    name.push("-try");
+    name
+}
+
+/// Whether an error says that a file system cannot exchange two names.
+pub(super) fn cannot_exchange(error: &io::Error) -> bool {
+    let number = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(number, Some(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP))
+}
 
 /// A directory that is open.
 #[derive(Debug)]
@@ -99,7 +116,7 @@ impl Site {
     }
 
     /// Whether a link has this text.
-    fn leads(&self, name: &OsStr, link: &Path) -> bool {
+    pub(crate) fn leads(&self, name: &OsStr, link: &Path) -> bool {
         readlinkat(&self.directory, name, Vec::new()).is_ok_and(|text| text.as_bytes() == link.as_os_str().as_bytes())
     }
 
@@ -113,6 +130,22 @@ impl Site {
             if inodes.contains(&entry.ino()) {
                 let name = OsStr::from_bytes(entry.file_name().to_bytes());
                 names.entry(entry.ino()).or_default().push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// The names of the directories in it, by reading it to its end; where an inode is given, of that one only.
+    pub(crate) fn directories(&self, inode: Option<u64>) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        let mut entries = Dir::read_from(&self.directory)?;
+        entries.rewind();
+        for entry in entries {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            let may_be_one = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+            if may_be_one && name != "." && name != ".." && inode.is_none_or(|inode| inode == entry.ino()) {
+                names.push(name.to_owned());
             }
         }
         Ok(names)
@@ -133,6 +166,22 @@ impl Site {
     /// Puts what is called `new` under `name`, and what was there under `new`.
     pub(crate) fn exchange(&self, new: &OsStr, name: &OsStr) -> io::Result<()> {
         renameat_with(&self.directory, new, &self.directory, name, RenameFlags::EXCHANGE).map_err(io::Error::from)
+    }
+
+    /// Tries whether two names can be exchanged here, with a link of this text that has the one; the other is free again afterwards.
+    pub(crate) fn try_exchange(&self, link: &OsStr, free: &OsStr, text: &Path) -> io::Result<()> {
+        symlinkat(text, &self.directory, free)?;
+        reach();
+        let exchanged = self.exchange(link, free);
+        reach();
+        self.remove(free)?;
+        exchanged
+    }
+
+    /// The group of a file that somebody makes in it whose own group is this one.
+    pub(crate) fn group_of_new(&self, own: u32) -> io::Result<u32> {
+        let stat = fstat(&self.directory)?;
+        Ok(if stat.st_mode & SET_GROUP == 0 { own } else { stat.st_gid })
     }
 
     /// Removes a name, if there is one.

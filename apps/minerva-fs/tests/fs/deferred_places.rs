@@ -114,10 +114,10 @@ fn a_second_file_for_one_place_replaces_the_first() {
 }
 
 /// A file system of a test's own that is full, read-only or gone at will.
-struct Other(PathBuf);
+pub(crate) struct Other(pub(crate) PathBuf);
 
 impl Other {
-    fn mount(at: PathBuf) -> Self {
+    pub(crate) fn mount(at: PathBuf) -> Self {
         Self::mount_with(at, c"size=4m")
     }
 
@@ -131,7 +131,7 @@ impl Other {
         rustix::mount::mount_remount(&self.0, flags, c"size=4m").unwrap();
     }
 
-    fn unmount(&self) {
+    pub(crate) fn unmount(&self) {
         rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::empty()).unwrap();
     }
 }

@@ -177,7 +177,7 @@ impl Tree {
         };
         let data = node.data().ok_or(Errno::BADF)?;
         if origin.ends_privileges {
-            end_privileges(node, &state);
+            end_privileges(node, &mut state);
         }
         let result = write_all(&data, &bytes[..fitting as usize], offset, origin.is_mapped);
         self.settle(node, &mut state, reserved);
@@ -251,7 +251,7 @@ impl Tree {
         };
         let data = node.data().ok_or(Errno::BADF)?;
         if caller.uid != 0 {
-            end_privileges(node, &state);
+            end_privileges(node, &mut state);
         }
         let done = fallocate(&*data, mode, offset, length);
         self.settle(node, &mut state, reserved);
@@ -287,18 +287,25 @@ fn write_all(data: &OwnedFd, bytes: &[u8], offset: u64, or_fails: bool) -> Resul
 }
 
 /// What a file let its runner do ends when somebody else changes it.
-pub(super) fn end_privileges(node: &Node, state: &NodeState) {
+pub(super) fn end_privileges(node: &Node, state: &mut NodeState) {
+    if state.has_no_privileges {
+        return;
+    }
     let Ok(stat) = fstat(&node.path) else { return };
     let mut mode = stat.st_mode & !SET_USER;
     if mode & GROUP_EXECUTES != 0 {
         mode &= !SET_GROUP;
     }
-    if mode != stat.st_mode
-        && let Ok(file) = crate::reopen::reopen(&node.path, OFlags::RDONLY)
-    {
-        let _ = fchmod(&file, Mode::from_raw_mode(mode & 0o7777));
-    }
-    if state.spilled.is_none() {
-        let _ = rustix::fs::removexattr(crate::reopen::path_of(&node.path), CAPABILITY);
-    }
+    let have_bits_ended = mode == stat.st_mode
+        || crate::reopen::reopen(&node.path, OFlags::RDONLY)
+            .and_then(|file| fchmod(&file, Mode::from_raw_mode(mode & 0o7777)))
+            .is_ok();
+    // What lies on the disk for want of memory has no attributes.
+    let has_capability_ended = state.spilled.is_some()
+        || match rustix::fs::removexattr(crate::reopen::path_of(&node.path), CAPABILITY) {
+            Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => true,
+            Err(_) => false,
+        };
+    // The file system below takes a transaction for this, so that it is not asked before each write.
+    state.has_no_privileges = have_bits_ended && has_capability_ended;
 }

@@ -29,6 +29,7 @@ impl Tree {
         let mut state = node.lock();
         state.change()?;
         if let Some(mode) = changes.mode {
+            state.has_no_privileges = false;
             chmod(path_of(&node.path), Mode::from_raw_mode(mode & 0o7777))?;
         }
         if changes.uid.is_some() || changes.gid.is_some() {
@@ -37,7 +38,7 @@ impl Tree {
         }
         if let Some(size) = changes.size {
             if caller.uid != 0 {
-                end_privileges(&node, &state);
+                end_privileges(&node, &mut state);
             }
             self.set_size(&node, &mut state, size)?;
         }
@@ -101,6 +102,7 @@ impl Tree {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
             return Err(Errno::NOSPC);
         }
+        state.has_no_privileges = false;
         let done = setxattr(path_of(&node.path), name, value, flags);
         self.settle(&node, &mut state, room);
         done

@@ -9,6 +9,7 @@ use minerva_blocksched::Kind;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::io::IoSliceMut;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 /// Once so many bytes of a file were written they are sent on to the disk.
 const PIECE: u64 = 1 << 20;
@@ -29,21 +30,27 @@ impl Tree {
         if state.unwritten < PIECE { 0 } else { std::mem::take(&mut state.unwritten) }
     }
 
-    /// Sends a piece on. Beside others it is on the disk on return; who is alone need not wait for that.
-    pub(super) fn write_behind(&self, node: &Node, data: &OwnedFd, bytes: u64) {
+    /// Sends a piece on. Beside others it is on the disk on return; who is alone waits neither for that nor, unless a few pieces are still to be
+    /// sent, for the disk to take it.
+    pub(super) fn write_behind(&self, node: &Node, data: &Arc<OwnedFd>, bytes: u64) {
         if bytes == 0 {
             return;
         }
         // Who waits for it is told, and no sync after that: so whoever has the file open is told by us.
-        if let Err(error) = self.send_behind(data, bytes) {
+        if let Err(error) = self.send_piece(data, bytes, |disk| disk.send_later(data)) {
             node.lock().failures.note(error);
         }
     }
 
     /// The same of a file that no program writes; whoever wrote it is told what it met.
     pub(super) fn send_behind(&self, data: &OwnedFd, bytes: u64) -> Result<()> {
+        self.send_piece(data, bytes, |_| false)
+    }
+
+    fn send_piece(&self, data: &OwnedFd, bytes: u64, is_sent_later: impl FnOnce(&DiskFlow) -> bool) -> Result<()> {
         let Some(disk) = &self.options.disk else { return Ok(()) };
         match disk.enter(Kind::Write, bytes) {
+            None if is_sent_later(disk) => Ok(()),
             // Whatever it meets the next sync meets, too.
             None => {
                 let _ = write_back::send(data);
@@ -131,6 +138,24 @@ mod tests {
             syncing.join().unwrap().unwrap();
             closing.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn what_is_written_without_others_beside_is_sent_by_another_thread() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = DiskQueue::new(1);
+        let options = TreeOptions {
+            is_durable: true,
+            disk: Some(queue.flow(100)),
+            descriptors: Arc::new(Descriptors::new(1000, 1)),
+            ..TreeOptions::default()
+        };
+        let (tree, _, [one, _]) = written(folder.path(), options);
+        assert!(!queue.has_sending_thread(), "a block is no piece");
+        let rest = vec![1; super::PIECE as usize - 4096];
+        tree.write(one, 4096, &rest, WriteOrigin { ends_privileges: false, is_mapped: false }).unwrap();
+        assert!(queue.has_sending_thread());
+        tree.sync(one, false).unwrap();
     }
 
     #[test]

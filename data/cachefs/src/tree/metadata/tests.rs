@@ -1,6 +1,6 @@
-//! The room of extended attributes.
+//! The room of extended attributes, and what lets a program do more than who runs it.
 
-use crate::file_system::{Caller, FileSystem};
+use crate::file_system::{Caller, Changes, FileSystem, WriteOrigin};
 use crate::{Account, Descriptors, Tree, TreeOptions};
 use rustix::io::Errno;
 use rustix::process::{getgid, getuid};
@@ -41,4 +41,29 @@ fn attributes_of_a_directory_end_at_a_block_and_can_be_replaced_and_removed() {
         assert_eq!(tree.usage().bytes, 0, "a directory has no bytes on the account");
     }
     assert_eq!(tree.counters().refused.load(std::sync::atomic::Ordering::Relaxed), 4);
+}
+
+#[test]
+fn what_a_file_lets_its_runner_do_ends_at_the_next_write_however_often_it_is_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = tree(folder.path());
+    let caller = Caller { uid: getuid().as_raw(), gid: getgid().as_raw(), umask: 0 };
+    let (made, opened) = tree.create(caller, 1, OsStr::new("program"), 0o777, libc::O_RDWR).unwrap();
+    let write = || {
+        let origin = WriteOrigin { ends_privileges: true, is_mapped: false };
+        tree.write(opened.handle, 0, b"text", origin).unwrap();
+        (
+            tree.attributes(made.node).unwrap().mode & 0o7777,
+            tree.xattr(made.node, OsStr::new("security.capability")).is_ok(),
+        )
+    };
+    // `cap_net_raw`, permitted and effective.
+    let capability = [1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    for round in 0..3 {
+        tree.set_attributes(caller, made.node, &Changes { mode: Some(0o6777), ..Changes::default() }).unwrap();
+        assert_eq!(write(), (0o777, false), "{round}");
+        if tree.set_xattr(made.node, OsStr::new("security.capability"), &capability, 0).is_ok() {
+            assert_eq!(write(), (0o777, false), "{round}");
+        }
+    }
 }
