@@ -40,7 +40,7 @@ pub(crate) struct Plan<'a> {
 ///
 /// Of a few programs that fail while something else runs the tests that failed are run once more, alone: on a loaded machine a test
 /// of the kernel can miss what it waits for. What fails then, or is skipped, has failed; what passes then is named at the end, so that
-/// it is not forgotten. A program that hung has failed at once: to wait for it again would take the time of all others.
+/// it is not forgotten. A program that hung has failed at once: to wait for it again would take the time of all others. So has one that crashed.
 pub(crate) fn run(plan: Plan<'_>, skips: &mut Skips) -> Vec<&'static str> {
     let Plan { programs, sharing: sharing_steps, compiling, tools, path, show } = plan;
     let (mut sharing, mut alone): (Vec<_>, Vec<_>) = programs.iter().partition(|program| program.is_sharing());

@@ -5,7 +5,6 @@ mod tests;
 
 use crate::background::arguments::BackgroundCommand;
 use crate::cache::CacheCommand;
-use crate::compare::ROUNDS;
 use crate::disk::DiskCommand;
 use crate::quantity::{boost_amount, credits, duration, job_name, reading_time, schedule_entry, size};
 use crate::words::words;
@@ -92,11 +91,14 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "probe")]
         compare: bool,
         /// Let the comparison try the other elevators as well, and BFQ with other settings, and then put all back, with its weights
-        #[arg(long, requires = "compare")]
+        #[arg(long, requires = "compare", conflicts_with = "probe")]
         change_elevator: bool,
-        /// Rounds of the comparison
-        #[arg(long, value_name = "NUMBER", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100))]
-        rounds: u32,
+        /// Write the lines for what was best into a drop-in of the operator's file, disk-NAME.toml, unless somebody else wrote one
+        #[arg(long, requires = "compare", conflicts_with = "probe")]
+        write: bool,
+        /// Rounds of the comparison [default: 3; with --write as many as it takes that what is written is hardly chance]
+        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: Option<u32>,
         /// Only this disk, such as sda
         #[arg(long, value_name = "NAME", conflicts_with = "mount")]
         device: Option<String>,

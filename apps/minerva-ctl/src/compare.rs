@@ -6,19 +6,24 @@
 //! put back.
 
 mod arms;
+mod chance;
+mod drop_in;
 mod page;
+mod written;
 
 use self::arms::{Arm, BfqSettings, Treatment, arms};
+use self::chance::rounds_needed;
+use self::drop_in::DropIn;
 use self::page::{line, page};
 use crate::output::{self, CommandStatus};
-use crate::place;
+use crate::place::{self, OperatorFile};
 use crate::probe_groups::{ProbeGroups, cap, weight, write_group};
 use crate::probe_reader::{ReaderJob, Reading};
 use anyhow::{Context, ensure};
 use minerva_config::Config;
 use minerva_linux_actuate::InstanceLock;
 use minerva_linux_observe::Roots;
-use minerva_model::{Device, KnobFile, KnobTarget, KnobWrite, WriteId};
+use minerva_model::{Device, DeviceSettings, KnobFile, KnobTarget, KnobWrite, WriteId};
 use std::time::Duration;
 
 /// What the heavy readers ask for, and how many of it at once: a copy or a backup with some read-ahead.
@@ -33,7 +38,7 @@ const CAP_BYTES_PER_SECOND_MIN: u64 = 256 * 1024;
 
 /// Of two arms that are alike, one is better than the other in all of three rounds by chance once in twenty comparisons, in all of two
 /// once in six.
-pub(crate) const ROUNDS: u32 = 3;
+const ROUNDS: u32 = 3;
 /// A comparison takes no longer, unless it is told to or would show too little.
 const TIME_MAX: Duration = Duration::from_secs(60);
 /// What each reading takes beside its own time: processes and groups come and go, the last requests are served, and the elevator changes.
@@ -49,7 +54,9 @@ pub(crate) struct Request<'a> {
     pub(crate) change_elevator: bool,
     /// Of each arm in each round; without it all together take a minute at most.
     pub(crate) duration: Option<Duration>,
-    pub(crate) rounds: u32,
+    pub(crate) rounds: Option<u32>,
+    /// The file beside which the lines for the best arm are written, if they are.
+    pub(crate) writes_beside: Option<&'a OperatorFile>,
     pub(crate) json: bool,
 }
 
@@ -70,7 +77,9 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     let mut arms = arms(device, &in_force, request.change_elevator);
     let parts = device.facts.size_bytes / 3 / HEAVY_READ_BYTES as u64 * HEAVY_READ_BYTES as u64;
     ensure!(parts > 0, "{} is too small to read from", device.name);
-    let readings = readings(&arms, request.rounds);
+    let rounds = rounds(request, arms.len().saturating_sub(1))?;
+    let drop_in = request.writes_beside.map(|file| DropIn::of(&device.name, file.path())).transpose()?;
+    let readings = readings(&arms, rounds);
     let duration = request.duration.unwrap_or_else(|| reading_time(readings));
     let scene = Scene { device, config, roots, part_bytes: parts, duration };
     output::say(&format!(
@@ -81,7 +90,7 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     ));
     let mut groups = ProbeGroups::open(config, roots)?;
     let seed = fastrand::u64(..);
-    let alone = play(&mut groups, &scene, &mut arms, in_force, (request.rounds, seed));
+    let alone = play(&mut groups, &scene, &mut arms, in_force, (rounds, seed));
     if let Some(number) = groups.signal() {
         groups.close().context("interrupted")?;
         output::note("interrupted; all is as it was");
@@ -94,7 +103,22 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     } else {
         output::text(&page(&arms, &scene, &alone))?;
     }
-    Ok(CommandStatus::Well)
+    match request.writes_beside.zip(drop_in) {
+        Some((file, drop_in)) => written::write(&arms, (device, &scene.said()), file, &drop_in)?.tell(request.json),
+        None => Ok(CommandStatus::Well),
+    }
+}
+
+/// How many rounds there are: as many as are asked for. What is written is to be no chance.
+fn rounds(request: &Request<'_>, others: usize) -> anyhow::Result<u32> {
+    let least = if request.writes_beside.is_some() { rounds_needed(others) } else { 1 };
+    let rounds = request.rounds.unwrap_or(least.max(ROUNDS));
+    ensure!(
+        rounds >= least,
+        "--write needs --rounds {least} here: in fewer one of {} that are alike is better in all of them too often",
+        others + 1
+    );
+    Ok(rounds)
 }
 
 /// How often the readers read: each arm in each round, the light one alone, and where there are caps all without one.
@@ -134,6 +158,11 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// What the operator's file says of the disk.
+    fn said(&self) -> DeviceSettings {
+        self.config.engine.devices.get(&self.device.name).cloned().unwrap_or_default()
+    }
+
     fn light(&self) -> (&'static str, ReaderJob) {
         let job = ReaderJob { read_bytes: LIGHT_READ_BYTES, depth: 1, random_seed: Some(1), ..self.heavy(2).1 };
         ("light", job)

@@ -35,17 +35,13 @@ pub(crate) struct Request {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Proof {
     Probe,
-    Compare { change_elevator: bool, rounds: u32 },
+    Compare { change_elevator: bool, rounds: Option<u32>, writes: bool },
 }
 
 impl Proof {
-    /// What the command line asks for.
-    pub(crate) fn asked_for(probe: bool, compare: bool, change_elevator: bool, rounds: u32) -> Option<Self> {
-        match (probe, compare) {
-            (true, _) => Some(Self::Probe),
-            (_, true) => Some(Self::Compare { change_elevator, rounds }),
-            _ => None,
-        }
+    /// What the command line asks for: to probe, or to compare like this.
+    pub(crate) fn asked_for(probe: bool, compare: bool, like_this: Self) -> Option<Self> {
+        if probe { Some(Self::Probe) } else { compare.then_some(like_this) }
     }
 }
 
@@ -126,8 +122,10 @@ fn try_on(
     let (duration, json) = (request.duration, request.json);
     match proof {
         Proof::Probe => probe::run(config, roots, device, duration.unwrap_or(PROBE_TIME), json),
-        Proof::Compare { change_elevator, rounds } => {
-            compare::run(config, roots, &compare::Request { device, change_elevator, duration, rounds, json })
+        Proof::Compare { change_elevator, rounds, writes } => {
+            let writes_beside = writes.then_some(&request.file);
+            let request = compare::Request { device, change_elevator, duration, rounds, writes_beside, json };
+            compare::run(config, roots, &request)
         }
     }
 }

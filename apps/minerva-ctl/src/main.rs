@@ -127,8 +127,9 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
             with_daemon(Box::new(move |client| Box::pin(answered(jobs::run(client, command, json)))))
         }
         Command::Reload => with_daemon(Box::new(move |client| Box::pin(answered(reload::run(client, json))))),
-        Command::Doctor { probe, compare, change_elevator, rounds, device, mount, seconds } => {
-            let proof = doctor::Proof::asked_for(probe, compare, change_elevator, rounds);
+        Command::Doctor { probe, compare, change_elevator, write, rounds, device, mount, seconds } => {
+            let comparison = doctor::Proof::Compare { change_elevator, rounds, writes: write };
+            let proof = doctor::Proof::asked_for(probe, compare, comparison);
             doctor::run(&doctor::Request { file, proof, device, mount, duration: seconds, json })
         }
         Command::Disk { server, command } => disk::run(&file, &server, command, json),

@@ -439,7 +439,8 @@ pub(crate) struct GapsArguments {
     /// Pairs of windows, with and without background work, in random order; the results are pooled.
     #[arg(long, visible_alias = "pairs", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Bursts of the reader in each window. Bursts and pauses are 2 to 6 s long; one that never pauses has one as long as all of them.
+    /// Bursts of the reader in each window. Bursts and pauses are 2 to 6 s long; one that never pauses reads until the work is
+    /// done, and without it for two minutes.
     #[arg(long, default_value_t = 4)]
     pub(crate) bursts: u32,
     /// Seed of bursts, pauses and order; by default a random one.

@@ -5,8 +5,10 @@ use crate::skips::{Skips, Tested};
 use crate::test_programs::TestProgram;
 use crate::workspace::target;
 use anyhow::Result;
+use signal_hook::consts::{SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::process::ExitStatusExt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +16,9 @@ use std::time::{Duration, Instant};
 const RETRIED_MAX: usize = 3;
 /// After so many programs that hung a lane ends: whatever let them hang would do so with others too, each for as long.
 const HUNG_MAX: usize = 2;
+/// What ends a program that uses memory which is not its own, or runs what is no code. No busy machine does that, so that no second run
+/// excuses it.
+const CRASHES: [i32; 4] = [SIGSEGV, SIGBUS, SIGILL, SIGFPE];
 /// Where tests that pack programs find this one, built together with all others, which they then need not build again.
 const BUILT: &str = "MINERVA_XTASK";
 
@@ -30,6 +35,8 @@ pub(super) enum Failure {
     Tests(Vec<String>),
     /// It was ended after this time.
     Hung(Duration),
+    /// It was ended by this signal, one of [`CRASHES`].
+    Crashed(i32),
     /// Tests that had failed were left out when they were run alone.
     Skipped,
     /// Too many hung before it, or nothing is to be begun any more.
@@ -41,6 +48,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Tests(_) => write!(formatter, "FAILED"),
             Self::Hung(limit) => write!(formatter, "FAILED: ended after {} s", limit.as_secs_f64()),
+            Self::Crashed(signal) => write!(formatter, "FAILED: crashed by signal {signal}"),
             Self::Skipped => write!(formatter, "FAILED: skipped when it was run alone"),
             Self::NotRun if interrupts::came() => write!(formatter, "FAILED: not run, as this was interrupted"),
             Self::NotRun => write!(formatter, "FAILED: not run, as others hung before it"),
@@ -127,12 +135,7 @@ impl<'a> Lane<'a> {
         let failure = match &tested {
             // What cannot be started.
             Err(_) => Some(Failure::Tests(Vec::new())),
-            Ok(tested) if tested.ended.status.is_none() => Some(Failure::Hung(program.limit)),
-            // A name that no test has would pass.
-            Ok(tested) if !tested.ended.has_succeeded() || !is_known(tests, &tested.said) => {
-                Some(Failure::Tests(failed_tests(&tested.said)))
-            }
-            Ok(_) => is_left_out.then_some(Failure::Skipped),
+            Ok(tested) => failure(tested, program.limit, tests).or(is_left_out.then_some(Failure::Skipped)),
         };
         self.hung += usize::from(matches!(failure, Some(Failure::Hung(_))));
         let said = tested.map_or_else(|error| format!("{error:#}\n"), |tested| tested.shown(failure.is_none()));
@@ -165,6 +168,17 @@ impl<'a> Lane<'a> {
     fn tell(&self, title: &str, passed: bool, begun: Instant, said: &str) {
         let outcome = if passed { "passed" } else { "FAILED" };
         (self.with.show)(&format!("> {title}: {outcome}, {:.1} s\n{said}", begun.elapsed().as_secs_f64()));
+    }
+}
+
+/// How a program that was to run the tests of these names failed, if it did.
+fn failure(tested: &Tested, limit: Duration, tests: &[String]) -> Option<Failure> {
+    let Some(status) = tested.ended.status else { return Some(Failure::Hung(limit)) };
+    match status.signal() {
+        Some(signal) if CRASHES.contains(&signal) => Some(Failure::Crashed(signal)),
+        // A name that no test has would pass.
+        _ if !status.success() || !is_known(tests, &tested.said) => Some(Failure::Tests(failed_tests(&tested.said))),
+        _ => None,
     }
 }
 

@@ -110,6 +110,25 @@ fn what_is_skipped_when_it_is_run_again_has_not_passed() {
 }
 
 #[test]
+fn what_crashes_has_failed_whatever_a_second_run_would_say() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let said = Mutex::new(String::new());
+    let show = |text: &str| said.lock().expect("no panic").push_str(text);
+    let once = |name: &str, end: &str| {
+        let script =
+            format!("echo {name} >> {0}/begun; mkdir {0}/{name}.begun && {end}; exit 0", scratch.path().display());
+        program(scratch.path(), "lab", name, &script)
+    };
+    let run = |programs: &[TestProgram]| run_all(programs, Vec::new(), &mut Skips::default(), &show);
+    assert_eq!(run(&[once("crash", "kill -SEGV $$")]), ["programs of tests"]);
+    assert!(said.lock().expect("no panic").ends_with("> lab: crash: FAILED: crashed by signal 11\n"));
+    // Where memory is short the kernel kills whom it likes.
+    assert!(run(&[once("killed", "kill -KILL $$")]).is_empty());
+    let begun = std::fs::read_to_string(scratch.path().join("begun")).expect("names");
+    assert_eq!(begun, "crash\nkilled\nkilled\n");
+}
+
+#[test]
 fn what_cannot_be_started_fails_and_all_else_is_done() {
     let scratch = tempfile::tempdir().expect("a directory");
     let said = Mutex::new(String::new());

@@ -94,4 +94,9 @@ fn what_does_not_go_together_is_refused() {
     assert!(!read("minerva-ctl run --deadline 20s -- true"));
     assert!(read("minerva-ctl doctor --device sda --probe --seconds 100ms"));
     assert!(!read("minerva-ctl doctor --device sda --compare --seconds 0"));
+    assert!(read("minerva-ctl doctor --device sda --compare --change-elevator --write --rounds 9"));
+    for option in ["--write", "--change-elevator"] {
+        assert!(!read(&format!("minerva-ctl doctor --device sda --probe {option}")));
+        assert!(!read(&format!("minerva-ctl doctor --device sda {option}")));
+    }
 }

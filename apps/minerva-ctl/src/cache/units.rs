@@ -156,12 +156,18 @@ fn lines(server: &FsServerSettings, tenant: &str, unit: &PoolUnit) -> anyhow::Re
     Ok(text)
 }
 
-/// Writes those that are wanted and removes ours of units that are not; how many changed.
+/// Writes those that are wanted and removes ours of units that are not; how many changed. Errors: one that is wanted is there, and is
+/// somebody else's; then nothing is changed.
 fn write_all(wanted: &[DropIn], systemd: &Path) -> anyhow::Result<usize> {
     let mut changed = 0;
+    let place = |one: &DropIn| systemd.join(format!("{}.d", one.unit)).join(DROP_IN);
+    for path in wanted.iter().map(place) {
+        let is_others = path.symlink_metadata().is_ok() && !is_ours(&path);
+        ensure!(!is_others, "{} was not written by this command, and is left alone: move it away", path.display());
+    }
     for one in wanted {
         let directory = systemd.join(format!("{}.d", one.unit));
-        let path = directory.join(DROP_IN);
+        let path = place(one);
         if fs::read_to_string(&path).is_ok_and(|text| text == one.text) {
             continue;
         }
@@ -175,14 +181,17 @@ fn write_all(wanted: &[DropIn], systemd: &Path) -> anyhow::Result<usize> {
     for entry in fs::read_dir(systemd).into_iter().flatten().flatten() {
         let path = entry.path().join(DROP_IN);
         let unit = entry.file_name().to_string_lossy().trim_end_matches(".d").to_owned();
-        let is_ours = fs::read_to_string(&path).is_ok_and(|text| text.starts_with(MARK));
-        if is_ours && wanted.iter().all(|one| one.unit != unit) {
+        if is_ours(&path) && wanted.iter().all(|one| one.unit != unit) {
             fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))?;
             let _ = fs::remove_dir(entry.path());
             changed += 1;
         }
     }
     Ok(changed)
+}
+
+fn is_ours(path: &Path) -> bool {
+    fs::read_to_string(path).is_ok_and(|text| text.starts_with(MARK))
 }
 
 #[cfg(test)]
@@ -222,7 +231,19 @@ mod tests {
         write("units = [\"b@1.service:/b\"]");
         assert!(!systemd.join("dump.service.d").exists());
         assert!(systemd.join("b@1.service.d").join(DROP_IN).exists());
-        assert!(systemd.join("other.service.d").join(DROP_IN).exists());
+        let other = systemd.join("other.service.d").join(DROP_IN);
+        assert!(other.exists());
+        // Also where the file asks for one in its place; nothing else is changed then either.
+        fs::write(
+            &file,
+            "[server]\nmount = \"/minerva\"\n[tenants.web]\nunits = [\"a.service:/a\", \"other.service:/b\"]\n",
+        )
+        .expect("written");
+        let why = units(&file, &systemd, true, false).expect_err("it is another's").to_string();
+        assert!(why.contains("other.service.d") && why.contains("is left alone"), "{why}");
+        assert_eq!(fs::read_to_string(&other).expect("a drop-in"), "[Service]\n");
+        assert!(!systemd.join("a.service.d").exists() && systemd.join("b@1.service.d").join(DROP_IN).exists());
+        write("units = [\"b@1.service:/b\"]");
         units(&file, &systemd, false, false).expect("printed");
     }
 

@@ -1,7 +1,7 @@
 //! The ways to treat the readers of a comparison, and what they need to be told to the operator's file.
 
-use super::Outcome;
-use minerva_model::{CgroupVersion, Device, KnobFile};
+use super::{Outcome, drop_in};
+use minerva_model::{BackEnd, CgroupVersion, Device, DeviceSettings, KnobFile};
 
 pub(super) const BFQ: &str = "bfq";
 
@@ -94,23 +94,45 @@ impl Arm {
             && self.treatment == Treatment::Equal
     }
 
-    /// What the operator's file has to say of the disk for Minerva to treat it so. Nothing where Minerva does by itself.
-    pub(super) fn file_lines(&self, device: &Device) -> Vec<String> {
+    /// What the operator's file has to say of the disk, beside what it says already, for Minerva to treat it so. Nothing where Minerva does
+    /// by itself.
+    pub(super) fn file_lines(&self, device: &Device, said: &DeviceSettings) -> Vec<drop_in::Line> {
         let mut lines = Vec::new();
-        if device.facts.elevator.as_deref() != Some(self.elevator.as_str()) {
-            lines.push(format!("elevator = \"{}\"", self.elevator));
+        let elevator = said.elevator.as_deref().or(device.facts.elevator.as_deref());
+        if elevator != Some(self.elevator.as_str()) {
+            lines.push(("elevator", format!("\"{}\"", self.elevator)));
         }
-        if self.settings.is_some_and(|settings| settings.strict_guarantees) {
-            lines.push("strict_guarantees = true".to_owned());
+        if let Some(BfqSettings { low_latency, strict_guarantees }) = self.settings {
+            if strict_guarantees != said.strict_guarantees {
+                lines.push(("strict_guarantees", strict_guarantees.to_string()));
+            }
+            // What is found to be 0 stays so by itself.
+            let by_use = !low_latency && (said.low_latency_by_use || BfqSettings::found(device).low_latency);
+            if by_use != said.low_latency_by_use {
+                lines.push(("low_latency_by_use", by_use.to_string()));
+            }
         }
-        if self.settings.is_some_and(|settings| !settings.low_latency) && BfqSettings::found(device).low_latency {
-            lines.push("low_latency_by_use = true".to_owned());
-        }
-        if let Treatment::Caps(file) = self.treatment {
-            let back_end = if file == KnobFile::IoMax { "max" } else { "throttle-v1" };
-            lines.push(format!("back_end = \"{back_end}\""));
-        }
+        lines.extend(self.back_end(device, said).map(|back_end| ("back_end", format!("\"{}\"", back_end.as_str()))));
         lines
+    }
+
+    /// The back end that the file has to name; nothing where it does, or where Minerva chooses it without that.
+    fn back_end(&self, device: &Device, said: &DeviceSettings) -> Option<BackEnd> {
+        let (back_end, is_chosen) = match self.treatment {
+            Treatment::Caps(KnobFile::IoMax) => (BackEnd::Max, false),
+            Treatment::Caps(_) => (BackEnd::ThrottleV1, false),
+            Treatment::Weights(KnobFile::BfqWeight) => (BackEnd::Bfq, true),
+            Treatment::Weights(KnobFile::BfqV1Weight) => (BackEnd::BfqV1, true),
+            Treatment::Weights(_) => (BackEnd::IoCost, true),
+            // It would give weights wherever they act.
+            Treatment::Equal => {
+                let weighs = self.elevator == BFQ || device.facts.iocost_enabled || said.enable_iocost;
+                (BackEnd::Observe, !weighs)
+            }
+        };
+        let named = said.back_end.or(device.facts.back_end_forced);
+        let is_so = named.map_or(is_chosen, |named| named == back_end);
+        (!is_so).then_some(back_end)
     }
 
     /// Settings of BFQ that are not the operator's file's to give: Minerva leaves alone what somebody set.

@@ -1,6 +1,8 @@
 //! What came of a comparison, for people and for programs.
 
 use super::arms::{Arm, BfqSettings, Treatment};
+use super::chance::{chance, is_enough, rounds_needed};
+use super::drop_in::{self, table};
 use super::{Outcome, Scene};
 use crate::figures;
 use crate::probe_reader::Reading;
@@ -43,7 +45,7 @@ pub(super) fn line<'a>(arm: &'a Arm, scene: &Scene<'a>, seed: u64) -> ArmLine<'a
         low_latency: arm.settings.map(|settings| settings.low_latency),
         strict_guarantees: arm.settings.map(|settings| settings.strict_guarantees),
         in_force: arm.is_in_force(scene.device),
-        file_lines: arm.file_lines(scene.device),
+        file_lines: shown(&arm.file_lines(scene.device, &scene.said())),
         by_hand: arm.by_hand(scene.device),
         heavy_bytes_per_second: arm.readings.iter().map(|outcome| outcome.heavy_bytes_per_second).collect(),
         light_reads_per_second: arm.readings.iter().map(|outcome| outcome.light.reads as f64 / seconds).collect(),
@@ -100,9 +102,31 @@ fn advice(arms: &[Arm], scene: &Scene<'_>) -> String {
     let heavy = |arm: &Arm| arm.readings.iter().map(|outcome| outcome.heavy_bytes_per_second).sum::<f64>();
     let kept = 100.0 * heavy(best) / heavy(now).max(f64::MIN_POSITIVE);
     let name = best.name(BfqSettings::found(device));
-    let lines = best.file_lines(device);
+    let lines = shown(&best.file_lines(device, &scene.said()));
     let how = how_to_have_it(&device.name, &best.by_hand(device), &lines);
-    format!("The light reader got most under {name}; the heavy ones then got {kept:.0} % of what they get now. {how}\n")
+    let doubt = doubt(arms.len() - 1, now.readings.len());
+    format!(
+        "The light reader got most under {name}; the heavy ones then got {kept:.0} % of what they get now. {doubt}{how}\n"
+    )
+}
+
+/// How often one of the `others` would be told to be best without being so, unless that is seldom.
+fn doubt(others: usize, rounds: usize) -> String {
+    let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+    if is_enough(others, rounds) {
+        return String::new();
+    }
+    format!(
+        "If all of these {} were alike, one would still be told in {:.0} of 100 comparisons: --rounds {} tells more. ",
+        others + 1,
+        100.0 * chance(others, rounds),
+        rounds_needed(others)
+    )
+}
+
+/// Lines as they stand in a file.
+pub(super) fn shown(lines: &[drop_in::Line]) -> Vec<String> {
+    lines.iter().map(|(key, value)| format!("{key} = {value}")).collect()
 }
 
 /// What the operator has to do for an arm: settings of BFQ that Minerva leaves as it finds them, and lines of the file.
@@ -114,7 +138,7 @@ pub(super) fn how_to_have_it(disk: &str, by_hand: &[&str], lines: &[String]) -> 
         )
     });
     let of_file = (!lines.is_empty()).then(|| {
-        format!("For Minerva to do that, put this into its file:\n    [devices.{disk}]\n    {}", lines.join("\n    "))
+        format!("For Minerva to do that, put this into its file:\n    {}\n    {}", table(disk), lines.join("\n    "))
     });
     let told: Vec<String> = by_hand.into_iter().chain(of_file).collect();
     if told.is_empty() { "Minerva does that by itself in mode enforce".to_owned() } else { told.join(" ") }
@@ -138,6 +162,7 @@ pub(super) fn without_iocost(Device { facts, name, .. }: &Device) -> String {
     format!(
         "iocost was not compared, as it is not enabled for this disk. To compare it, enable it: echo \"$(cat /sys/block/{name}/dev) \
          enable=1\" > /sys/fs/cgroup/io.cost.qos; minerva-ctl doctor --device {name} then says how to measure the disk for it, and \
-         enable=0 disables it again. With enable_iocost = true under [devices.{name}] Minerva enables it\n"
+         enable=0 disables it again. With enable_iocost = true under {} Minerva enables it\n",
+        table(name)
     )
 }

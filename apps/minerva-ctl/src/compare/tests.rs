@@ -1,11 +1,16 @@
 use super::Outcome;
 use super::arms::{Arm, BfqSettings, Treatment, arms};
+use super::page::shown;
 use super::page::{best, how_to_have_it, without_iocost};
-use super::{READING_MAX, READING_MIN, READING_OVERHEAD, ROUNDS, TIME_MAX, reading_time, readings};
+use super::{
+    READING_MAX, READING_MIN, READING_OVERHEAD, ROUNDS, Request, TIME_MAX, reading_time, readings, rounds,
+    rounds_needed,
+};
+use crate::place::OperatorFile;
 use crate::probe_reader::Reading;
-use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, KnobFile};
+use minerva_model::{BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, KnobFile};
 
-fn device(cgroup: CgroupVersion, elevator: &str) -> Device {
+pub(super) fn device(cgroup: CgroupVersion, elevator: &str) -> Device {
     let facts = DeviceFacts {
         cgroup,
         controller_enabled: true,
@@ -88,8 +93,8 @@ fn what_is_better_in_every_round_is_told_with_the_lines_for_the_file() {
         arm.readings = reads.map(outcome).into();
     }
     let now = arms.iter().find(|arm| arm.is_in_force(&disk)).unwrap();
-    let lines = best(&arms, now).file_lines(&disk);
-    assert_eq!(lines, ["elevator = \"bfq\"", "strict_guarantees = true", "low_latency_by_use = true"]);
+    let lines = best(&arms, now).file_lines(&disk, &DeviceSettings::default());
+    assert_eq!(shown(&lines), ["elevator = \"bfq\"", "strict_guarantees = true", "low_latency_by_use = true"]);
     arms.retain(|arm| !is_strict(arm));
     let now = arms.iter().find(|arm| arm.is_in_force(&disk)).unwrap();
     assert!(std::ptr::eq(best(&arms, now), now));
@@ -126,4 +131,54 @@ fn settings_that_only_the_operator_can_give_are_told_apart_from_lines_of_the_fil
         "{told}"
     );
     assert_eq!(how_to_have_it("sda", &[], &[]), "Minerva does that by itself in mode enforce");
+}
+
+/// The lines of the first arm with this elevator and treatment, where the file says this of the disk.
+fn lines(disk: &Device, elevator: &str, treatment: Treatment, said: &DeviceSettings) -> Vec<String> {
+    let arms = arms(disk, disk.facts.elevator.as_deref().unwrap(), true);
+    let arm = arms.iter().find(|arm| arm.elevator == elevator && arm.treatment == treatment).unwrap();
+    shown(&arm.file_lines(disk, said))
+}
+
+#[test]
+fn the_lines_make_minerva_do_what_was_compared_whatever_the_file_says_already() {
+    let disk = device(CgroupVersion::V2, "mq-deadline");
+    let nothing = DeviceSettings::default();
+    let weighted = Treatment::Weights(KnobFile::BfqWeight);
+    assert_eq!(lines(&disk, "bfq", weighted, &nothing), ["elevator = \"bfq\""]);
+    // Minerva would give weights there, and those were worse than none.
+    assert_eq!(lines(&disk, "bfq", Treatment::Equal, &nothing), ["elevator = \"bfq\"", "back_end = \"observe\""]);
+    assert_eq!(lines(&disk, "none", Treatment::Equal, &nothing), ["elevator = \"none\""]);
+    let iocost = DeviceSettings { enable_iocost: true, ..nothing.clone() };
+    assert_eq!(lines(&disk, "none", Treatment::Equal, &iocost)[1..], ["back_end = \"observe\""]);
+    // What the file says already is not said again, and what is against it is.
+    let says = DeviceSettings {
+        elevator: Some("bfq".to_owned()),
+        back_end: Some(BackEnd::Max),
+        strict_guarantees: true,
+        low_latency_by_use: true,
+        ..nothing.clone()
+    };
+    let all = ["strict_guarantees = false", "low_latency_by_use = false", "back_end = \"bfq\""];
+    assert_eq!(lines(&disk, "bfq", weighted, &says), all);
+    assert_eq!(lines(&disk, "mq-deadline", Treatment::Caps(KnobFile::IoMax), &says), ["elevator = \"mq-deadline\""]);
+    let does = DeviceSettings { elevator: Some("bfq".to_owned()), ..nothing };
+    assert_eq!(lines(&disk, "bfq", weighted, &does), [""; 0]);
+}
+
+#[test]
+fn what_is_written_takes_so_many_rounds_that_it_is_hardly_by_chance() {
+    let (disk, file) = (device(CgroupVersion::V2, "none"), OperatorFile::new(None));
+    let asked = |writes: bool, asked| {
+        let writes_beside = writes.then_some(&file);
+        let request =
+            Request { device: &disk, change_elevator: true, duration: None, rounds: asked, writes_beside, json: false };
+        rounds(&request, 13).map_err(|error| error.to_string())
+    };
+    let needed = rounds_needed(13);
+    assert!(needed > ROUNDS);
+    assert_eq!([asked(false, None), asked(false, Some(1))], [Ok(ROUNDS), Ok(1)]);
+    assert_eq!([asked(true, None), asked(true, Some(needed))], [Ok(needed), Ok(needed)]);
+    let refused = asked(true, Some(needed - 1)).unwrap_err();
+    assert!(refused.contains(&format!("--write needs --rounds {needed} here")), "{refused}");
 }

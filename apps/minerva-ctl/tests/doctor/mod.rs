@@ -50,13 +50,22 @@ fn a_disk_that_is_only_to_be_watched_or_that_the_daemon_does_not_look_at_is_no_f
         (output.status.code(), disks)
     };
     let (code, disks) = doctor(&[], "", "");
-    let Some(disk) = disks.first() else { return eprintln!("skipped: needs a disk on which no weight bites") };
+    // Loop devices are other tests', which come and go, and change what they are.
+    let Some(disk) = disks.into_iter().find(|disk| !disk.starts_with("loop")) else {
+        return eprintln!("skipped: needs a disk on which no weight bites");
+    };
     assert_eq!(code, Some(1));
-    let watched: String = disks.iter().map(|disk| format!("[devices.{disk}]\nback_end = \"observe\"\n")).collect();
-    assert_eq!(doctor(&[], "", &watched), (Some(0), disks.clone()), "it is still said");
-    let elsewhere = "devices_only = [\"none\"]\n";
-    assert_eq!(doctor(&[], elsewhere, ""), (Some(0), disks.clone()));
-    assert_eq!(doctor(&["--device", disk], elsewhere, "").0, Some(1), "unless it is asked for");
+    let is_said = |arguments: &[&str], of_daemon: &str, tables: &str| {
+        let (code, disks) = doctor(arguments, of_daemon, tables);
+        assert!(disks.contains(&disk), "{disks:?}");
+        code
+    };
+    let (only, elsewhere) = (format!("devices_only = [{disk:?}]\n"), "devices_only = [\"none\"]\n");
+    let watched = format!("[devices.{disk}]\nback_end = \"observe\"\n");
+    assert_eq!(is_said(&[], &only, ""), Some(1));
+    assert_eq!(is_said(&[], &only, &watched), Some(0));
+    assert_eq!(is_said(&[], elsewhere, ""), Some(0));
+    assert_eq!(is_said(&["--device", &disk], elsewhere, ""), Some(1), "unless it is asked for");
 }
 
 #[test]

@@ -180,7 +180,8 @@ fn used(disk: &str, result: &GapsResult) -> Line {
         value: part,
         unit: "% of the pauses used",
         goal: format!("at least {USED_PERCENT_MIN}"),
-        met: is_enough(result) && part >= USED_PERCENT_MIN,
+        // Work that ends in the first pause has none that counts.
+        met: is_enough(result) && parts.len() >= PAIRS_MIN && part >= USED_PERCENT_MIN,
         detail: format!(
             "{disk}, {} ({} pairs, {}; in {} of them the work was done before the window ended, and pauses until then count); beside the reader it ran in {:.0} % of the bursts",
             result.words,
@@ -223,4 +224,38 @@ fn spread(values: &[f64]) -> String {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     format!("{least:.1} to {most:.1} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bursts, GapsResult, in_time, kept, used};
+    use minerva_lab::figure::Window;
+
+    fn bursts(used: Option<f64>) -> Bursts {
+        // A hundred requests of eight milliseconds.
+        let latency = serde_json::from_str("[[8000, 100]]").expect("latencies");
+        let bursts = vec![Window { mb_per_s: 1.0, latency }];
+        Bursts { bursts, busy_s: 1.0, requests_per_s: 1.0, used, beside: 0.0, is_over: false, done_s: Some(60.0) }
+    }
+
+    /// Whether the reader kept enough, the work used enough of the pauses, and all of it was done in time.
+    fn met(pairs: Vec<[Bursts; 2]>) -> [bool; 3] {
+        let result = GapsResult { words: String::new(), has_pauses: true, pairs };
+        [kept("d", &result).met, used("d", &result).met, in_time("d", &result).met]
+    }
+
+    #[test]
+    fn too_few_pairs_or_pairs_that_show_nothing_meet_no_goal() {
+        let pair = |used| [bursts(used), bursts(None)];
+        let pairs = |count: usize| vec![pair(Some(0.9)); count];
+        assert_eq!([met(pairs(10)), met(pairs(9))], [[true; 3], [false; 3]]);
+        // Of one pair no pause counts, so that there are nine.
+        assert_eq!(met([pairs(9), vec![pair(None)]].concat()), [true, false, true]);
+        let mut late = pairs(10);
+        late[3][0].done_s = None;
+        assert_eq!(met(late), [true, true, false]);
+        let mut without_a_burst = pairs(10);
+        without_a_burst[3][0].bursts.clear();
+        assert_eq!(met(without_a_burst), [false; 3]);
+    }
 }
