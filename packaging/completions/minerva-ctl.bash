@@ -2142,7 +2142,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__doctor)
-            opts="-h --probe --compare --change-elevator --rounds --device --mount --seconds --json --socket --config --help"
+            opts="-h --probe --compare --change-elevator --write --rounds --device --mount --seconds --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

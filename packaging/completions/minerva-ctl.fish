@@ -91,7 +91,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from help" -f -a "evaluate" -d 'Backtest every model on a recording, or on your own CSV or Parquet file; works without the daemon'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l rounds -d 'Rounds of the comparison' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l rounds -d 'Rounds of the comparison [default: 3; with --write as many as it takes that what is written is hardly chance]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l device -d 'Only this disk, such as sda' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l mount -d 'Only the disk that holds this path' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads, or each part of the comparison in each round: at least 100ms [default: 4s; less in a comparison that would take longer than a minute]' -r
@@ -100,6 +100,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l confi
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l probe -d 'Test it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l compare -d 'Compare elevators, weights and caps here: two heavy readers beside a light one under each. Nothing is written to the disk'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l change-elevator -d 'Let the comparison try the other elevators as well, and BFQ with other settings, and then put all back, with its weights'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l write -d 'Write the lines for what was best into a drop-in of the operator\'s file, disk-NAME.toml, unless somebody else wrote one'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F

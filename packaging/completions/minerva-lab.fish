@@ -223,7 +223,7 @@ scrub\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l reader -d 'Readers to measure it beside: one that pauses after each burst, and one that never does' -r -f -a "pauses\t''
 steady\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l rounds -l pairs -d 'Pairs of windows, with and without background work, in random order; the results are pooled' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l bursts -d 'Bursts of the reader in each window. Bursts and pauses are 2 to 6 s long; one that never pauses has one as long as all of them' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l bursts -d 'Bursts of the reader in each window. Bursts and pauses are 2 to 6 s long; one that never pauses reads until the work is done, and without it for two minutes' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l seed -d 'Seed of bursts, pauses and order; by default a random one' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l binaries -d 'Folder of minervad and minerva-ctl; by default they are searched for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l minervad -d 'Path of the daemon, if it is not beside the other programs' -r -F

@@ -1,8 +1,8 @@
 //! Who goes first on a disk in the next slice.
 
+use super::Rule;
 use super::lifting::Lifting;
 use super::position::QueuePosition;
-use super::Rule;
 use crate::compose::DecideInput;
 use crate::shortest_first::{self, Job};
 use minerva_model::{DeviceId, IoSignals, Nanos, TenantId};
