@@ -105,6 +105,38 @@ fn who_asks_beside_a_request_that_hangs_is_served_and_waits_for_it_once() {
     }
 }
 
+/// Whoever has a contract asks on and on, and one without it whose request hangs asks again later.
+#[test]
+fn under_htbs_who_has_no_contract_has_its_part_beside_what_hangs_of_it() {
+    let mut scheduler = SchedulerName::Htbs.build(BuildOptions::for_disk(false, 32));
+    let contract = Contract { rate_per_second: 1000.0, burst: 1000.0, delay: Nanos::from_millis(50) };
+    scheduler.set_flow(Nanos::ZERO, FlowId(0), FlowParameters::default());
+    let parameters = FlowParameters { contract: Some(contract), ..FlowParameters::default() };
+    scheduler.set_flow(Nanos::ZERO, FlowId(1), parameters);
+    let mut now = Nanos::ZERO;
+    scheduler.add(now, read(0, 0, now));
+    assert_eq!(next(scheduler.as_mut(), &mut now, Nanos::ZERO).map(|hung| hung.flow), Some(FlowId(0)));
+    scheduler.add(now, read(1, 1, now));
+    let mut waits_since = None;
+    for id in 2..9000 {
+        scheduler.add(now, read(id, 1, now));
+        if id == 3000 {
+            waits_since = Some(now);
+            scheduler.add(now, read(10_000, 0, now));
+        }
+        let until = now + PATIENCE;
+        let sent = next(scheduler.as_mut(), &mut now, until).expect("two wait");
+        if sent.flow == FlowId(0) {
+            let waited = waits_since.map(|since| now.since(since)).expect("it asks again");
+            assert!(waited <= PATIENCE, "{waited}");
+            return;
+        }
+        now += Nanos::from_millis(1);
+        scheduler.complete(now, &sent);
+    }
+    panic!("it asked at {waits_since:?}, and has nothing at {now}");
+}
+
 /// CFQ has eight at the disk.
 #[test]
 fn who_asks_beside_as_many_that_hang_as_cfq_has_at_the_disk_is_served() {

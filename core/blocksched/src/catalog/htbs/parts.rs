@@ -21,7 +21,9 @@ impl Htbs {
     pub(super) fn track_part(&mut self, flow: FlowId, now: Nanos) {
         let slot = flow.index();
         let Flow { queue, state, .. } = self.flows.at(flow);
-        let waits = !state.terms.has_contract && !queue.is_empty() && state.in_flight.count() == 0;
+        // What hangs of it is not waited for either.
+        let is_free = state.in_flight.count() == 0 || now >= state.in_flight.hung_at();
+        let waits = !state.terms.has_contract && !queue.is_empty() && is_free;
         match waits && self.options.equal_parts {
             // Kept while it waits, so that whoever waits longest comes first.
             true if self.parts.key(slot).is_none() => self.parts.set(slot, state.part_not_before.max(now)),
