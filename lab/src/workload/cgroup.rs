@@ -4,10 +4,11 @@
 //! All tenants of a run lie under one parent whose name ends in the process number of its owner. So a leftover is known
 //! by its dead owner.
 
+use super::hierarchy::{Hierarchy, find_hierarchy, hierarchy_roots};
 use crate::error::{At, LabError, Result};
-use crate::mounts::read_mounts;
 use minerva_model::{CgroupVersion, DeviceId};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,32 +18,6 @@ use std::time::{Duration, Instant};
 
 /// Killed processes leave their group within milliseconds unless they wait for a disk.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Where the controller is mounted, and in which version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Hierarchy {
-    version: CgroupVersion,
-    root: PathBuf,
-}
-
-/// Which version of the disk controller this machine has.
-pub fn blkio_version() -> CgroupVersion {
-    find_hierarchy().map_or(CgroupVersion::Absent, |hierarchy| hierarchy.version)
-}
-
-fn find_hierarchy() -> Option<Hierarchy> {
-    read_mounts().into_iter().find_map(|mount| match mount.kind.as_str() {
-        "cgroup" if mount.options.split(',').any(|option| option == "blkio") => {
-            Some(Hierarchy { version: CgroupVersion::V1, root: mount.mount_point })
-        }
-        "cgroup2" => {
-            let controllers = fs::read_to_string(mount.mount_point.join("cgroup.controllers")).unwrap_or_default();
-            let has_io = controllers.split_whitespace().any(|controller| controller == "io");
-            has_io.then_some(Hierarchy { version: CgroupVersion::V2, root: mount.mount_point })
-        }
-        _ => None,
-    })
-}
 
 /// The parent of a run's tenants. Dropping it kills what runs in it and removes it with all its tenants.
 #[derive(Debug)]
@@ -169,8 +144,10 @@ fn weight_in(text: &str, device: DeviceId) -> Option<f64> {
 
 impl Drop for CgroupParent {
     fn drop(&mut self) {
-        // A group that cannot be removed now is swept by the next run.
-        let _ = remove_tree(&self.path);
+        for root in hierarchy_roots() {
+            // A group that cannot be removed now is swept by the next run.
+            let _ = remove_tree(&root.join(self.relative_path()));
+        }
         let mut living = LIVING.lock().unwrap_or_else(PoisonError::into_inner);
         living.parents -= 1;
         if living.parents == 0 && std::mem::take(&mut living.gave_io) {
@@ -243,14 +220,16 @@ fn kill_members(path: &Path) {
 
 /// Removes the parents named `PREFIX…-PID-N` whose owner is dead. Returns how many.
 pub(crate) fn remove_leftover_cgroups(prefix: &str) -> usize {
-    let Some(hierarchy) = find_hierarchy() else { return 0 };
-    let Ok(entries) = fs::read_dir(&hierarchy.root) else { return 0 };
-    let leftovers = entries.flatten().filter(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        name.starts_with(prefix) && owner_of(&name).is_some_and(|owner| test_kill_process(owner).is_err())
-    });
-    leftovers.filter(|entry| remove_tree(&entry.path()).is_ok()).count()
+    let is_left =
+        |name: &str| name.starts_with(prefix) && owner_of(name).is_some_and(|owner| test_kill_process(owner).is_err());
+    let mut removed = BTreeSet::new();
+    for entry in hierarchy_roots().iter().flat_map(fs::read_dir).flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if is_left(&name) && remove_tree(&entry.path()).is_ok() {
+            removed.insert(name);
+        }
+    }
+    removed.len()
 }
 
 /// The process number in `PREFIX-PID-N`.
@@ -260,7 +239,8 @@ fn owner_of(name: &str) -> Option<Pid> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CgroupParent, blkio_version, line_of, owner_of, weight_in};
+    use super::super::hierarchy::{blkio_version, hierarchy_roots};
+    use super::{CgroupParent, line_of, owner_of, remove_leftover_cgroups, weight_in};
     use minerva_model::{CgroupVersion, DeviceId};
 
     #[test]
@@ -290,8 +270,17 @@ mod tests {
         let path = parent.path().to_owned();
         assert!(tenant.path().is_dir());
         assert!(parent.relative_path().starts_with("minerva-test-guard-"));
+        // As a daemon makes it for its work.
+        let beside: Vec<_> = hierarchy_roots().iter().map(|root| root.join(parent.relative_path())).collect();
+        beside.iter().for_each(|group| std::fs::create_dir_all(group.join("named-background")).unwrap());
         drop(parent);
-        assert!(!path.exists());
+        assert!(!path.exists() && beside.iter().all(|group| !group.exists()), "{beside:?}");
         drop(tenant);
+        // Nobody has such a number.
+        let left = format!("minerva-test-guard-left-{}-0", i32::MAX);
+        let left: Vec<_> = hierarchy_roots().iter().map(|root| root.join(&left)).collect();
+        left.iter().for_each(|group| std::fs::create_dir(group).unwrap());
+        assert_eq!(remove_leftover_cgroups("minerva-test-guard-left-"), 1);
+        assert!(left.iter().all(|group| !group.exists()));
     }
 }

@@ -8,6 +8,7 @@ mod buffer;
 mod bytes_at;
 mod cgroup;
 mod deep;
+mod hierarchy;
 mod latency;
 mod offsets;
 mod part;
@@ -17,7 +18,8 @@ mod worker;
 
 pub use appearance::Appearance;
 pub(crate) use bytes_at::bytes_at;
-pub use cgroup::{CgroupParent, TenantCgroup, blkio_version};
+pub use cgroup::{CgroupParent, TenantCgroup};
+pub use hierarchy::blkio_version;
 pub use latency::Latency;
 pub(crate) use latency::Recorder;
 pub use part::{Begin, Part, TakesPart};
