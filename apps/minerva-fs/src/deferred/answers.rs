@@ -39,8 +39,9 @@ impl Deferred {
         let found = self.files().get(&id).map(|file| file.row.clone()).filter(|row| is_visible(user, row));
         let row = found.with_context(|| format!("there is no deferred file {id} of yours"))?;
         let is_found_left = row.step == DeferralStep::Left;
-        // Under another name its directory has the link as before.
-        if !is_found_left && (self.find_directory_again(id) || !self.has_lost_link(&row)) {
+        // Under another name its directory has the link as before, and what was left may have its link again.
+        let has_link = || if is_found_left { self.has_link(&row) } else { !self.has_lost_link(&row) };
+        if self.find_directory_again(id) || has_link() {
             let target = self.files().get(&id).map_or_else(|| row.target(), |file| file.row.target());
             anyhow::bail!("{} still leads to it: remove that link, or flush the file", target.display());
         }

@@ -25,6 +25,11 @@ impl Deferred {
     /// Knows the directory of a file again: on a disk that has another number by now, as after a reboot, or by another path, as it or
     /// one above it was renamed. By its inode, and by the link in it, which nobody else's is like. Whether it was so.
     pub(super) fn find_directory_again(&self, id: u64) -> bool {
+        self.find_directory(id, true)
+    }
+
+    /// The same; by another path only if what is above the directory may be read.
+    pub(super) fn find_directory(&self, id: u64, reads: bool) -> bool {
         let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return false };
         let Ok((_, at)) = self.tree_of(&row) else { return false };
         let link = link_text(&at, &row.source);
@@ -33,7 +38,7 @@ impl Deferred {
             Ok((site, identity)) if identity.1 == row.directory_identity.1 => {
                 is_link_in(&site, &row, &link) && self.renumber(id, identity)
             }
-            _ => self.find_renamed(&row, &link),
+            _ => reads && self.find_renamed(&row, &link),
         }
     }
 
@@ -55,11 +60,9 @@ impl Deferred {
     fn find_renamed(&self, row: &Deferral, link: &Path) -> bool {
         let directory = (row.directory.clone(), row.directory_identity);
         let Some((site, path)) = self.renamed_to(&directory) else { return false };
-        let is_there = is_link_in(&site, row, link);
-        if is_there {
-            self.move_directory(&directory, &path);
-        }
-        is_there
+        // Its numbers say which directory it is, also for files whose links are gone: else it would be looked for again for each of them.
+        self.move_directory(&directory, &path);
+        is_link_in(&site, row, link)
     }
 
     /// The directory by its new path, where it or one above it was renamed within the lowest directory above it that is still there. That one
@@ -76,17 +79,18 @@ impl Deferred {
         // What the number of one between them was nobody knows.
         let inode = below.as_os_str().is_empty().then_some(identity.1);
         for name in site.directories(inode).ok()? {
-            let mut path = above.join(name);
+            let mut path = PathBuf::from(name);
             path.extend(below.components());
-            if let Ok(found) = Site::open(&path, *identity) {
-                return Some((found, path));
+            if let Some(found) = site.open_below(&path, *identity) {
+                return Some((found, above.join(path)));
             }
         }
         self.read_above().note(directory.clone(), changed, unix_ms() / 1000);
         None
     }
 
-    /// Files that were to go to a directory go there by its new path. The log keeps the old one: the next start finds the new one again.
+    /// Files that were to go to a directory go there by its new path. The log has the old one until more of their rows
+    /// changes: the next start finds the new one again.
     fn move_directory(&self, from: &Directory, to: &Path) {
         for file in self.files().values_mut() {
             if file.row.directory == from.0 && file.row.directory_identity == from.1 {

@@ -32,7 +32,11 @@ impl Moves<'_> {
                     }
                     return;
                 }
-                Err(_) => rows.iter().for_each(|row| self.deferred.look_for_directory(row.id)),
+                // What is above it is read once for all of them, and once in a slice.
+                Err(_) => {
+                    let look = |(nth, row): (usize, &Deferral)| self.deferred.look_for_directory(row.id, nth == 0);
+                    return rows.iter().enumerate().for_each(look);
+                }
             }
         }
     }
@@ -85,9 +89,10 @@ impl Deferred {
         are_known
     }
 
-    /// Its directory is not where it was, or cannot be opened for another reason; but somebody may have removed the file.
-    fn look_for_directory(&self, id: u64) {
-        if self.find_directory_again(id) {
+    /// Its directory is not where it was, or cannot be opened for another reason; but somebody may have removed the file. `reads`: what is above
+    /// the directory is read, if need be.
+    fn look_for_directory(&self, id: u64, reads: bool) {
+        if self.find_directory(id, reads) {
             return;
         }
         // It may have another path by now, with that of another file of the same directory.

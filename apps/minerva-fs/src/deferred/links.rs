@@ -34,10 +34,18 @@ impl Deferred {
 
     /// Whether no link leads to a file any more, though no mover has found that yet.
     pub(super) fn has_lost_link(&self, row: &Deferral) -> bool {
-        let Ok((_, at)) = self.tree_of(row) else { return false };
-        let link = link_text(&at, &row.source);
-        let found = open_directory(row, &link).and_then(|site| find_link(&site, &mut row.clone(), &link, None));
         // While the copy takes the place of the link, that is nowhere for a moment.
-        is_before_switching(row.step) && matches!(found, Err(Obstacle::Left(_)))
+        is_before_switching(row.step) && matches!(self.find_its_link(row), Err(Obstacle::Left(_)))
+    }
+
+    /// Whether a link leads to a file of which a mover found none.
+    pub(super) fn has_link(&self, row: &Deferral) -> bool {
+        self.find_its_link(row).is_ok()
+    }
+
+    fn find_its_link(&self, row: &Deferral) -> Result<(), Obstacle> {
+        let (_, at) = self.tree_of(row)?;
+        let link = link_text(&at, &row.source);
+        open_directory(row, &link).and_then(|site| find_link(&site, &mut row.clone(), &link, None)).map(drop)
     }
 }

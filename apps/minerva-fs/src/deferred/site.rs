@@ -5,8 +5,8 @@ use crate::user::User;
 use anyhow::{Context, bail};
 use minerva_store::Deferral;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fsync, openat, readlinkat, renameat_with,
-    statat, symlinkat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fstat, fsync, openat, openat2,
+    readlinkat, renameat_with, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,6 +92,14 @@ impl Site {
             .with_context(|| format!("its directory {} cannot be opened", path.display()))?;
         let found = identity(&fstat(&directory)?);
         Ok((Self { directory }, found))
+    }
+
+    /// A directory at a path below this one, if it is the expected one. Other file systems on the way are not asked, as they may not answer.
+    pub(crate) fn open_below(&self, path: &Path, expected: (u64, u64)) -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+        let directory = openat2(&self.directory, path, flags, Mode::empty(), resolve).ok()?;
+        (identity(&fstat(&directory).ok()?) == expected).then_some(Self { directory })
     }
 
     /// What is found under a name; `link` is the text of the link that is expected.
@@ -195,5 +203,35 @@ impl Site {
     /// Makes names durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
         fsync(&self.directory).map_err(io::Error::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Site;
+    use rustix::mount::{UnmountFlags, mount_bind, unmount};
+    use std::fs::{create_dir, create_dir_all};
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    #[test]
+    fn a_directory_below_is_opened_by_its_numbers_and_not_through_links_or_mounts() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        create_dir_all(at("a/b")).unwrap();
+        create_dir(at("mounted")).unwrap();
+        symlink("a", at("link")).unwrap();
+        let (site, other) = Site::open_any(place.path()).unwrap();
+        let (_, identity) = Site::open_any(&at("a/b")).unwrap();
+        let is_opened = |path: &str, identity| site.open_below(Path::new(path), identity).is_some();
+        assert!(is_opened("a/b", identity) && !is_opened("a/b", other));
+        assert!(!is_opened("link/b", identity) && !is_opened("a/../a/../../b", identity));
+        if let Err(error) = mount_bind(at("a"), at("mounted")) {
+            println!("skipped: needs leave to mount: {error}");
+            return;
+        }
+        let is_through = is_opened("mounted/b", identity);
+        unmount(at("mounted"), UnmountFlags::DETACH).unwrap();
+        assert!(!is_through);
     }
 }

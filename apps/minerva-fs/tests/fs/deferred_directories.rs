@@ -115,6 +115,39 @@ fn a_file_can_be_dropped_as_soon_as_its_directory_is_gone_but_not_where_that_has
 }
 
 #[test]
+fn files_without_links_follow_their_directory_as_those_with_links_do() {
+    let (place, target) = start();
+    let _service = place.serve();
+    let names = ["one", "two", "three"];
+    let files: Vec<_> = names.map(|name| defer(&place, &target.join(name), Pool::Stable).unwrap().1).into();
+    // As long as somebody has them open no mover looks for the links.
+    let open: Vec<_> = files.iter().map(|data| File::create(data).unwrap()).collect();
+    names.iter().for_each(|name| fs::remove_file(target.join(name)).unwrap());
+    let renamed = target.with_file_name("renamed");
+    fs::rename(&target, &renamed).unwrap();
+    drop(open);
+    until(&place, "all are left, in the directory by its new name", |files| {
+        files.iter().all(|file| file.step == "left" && Path::new(&file.path).starts_with(&renamed))
+    });
+}
+
+#[test]
+fn what_was_left_is_not_dropped_once_its_directory_is_back() {
+    let (place, target) = start();
+    let _service = place.serve();
+    let elsewhere = place.folder.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let id = write(&place, &target.join("file"), b"text");
+    fs::rename(&target, elsewhere.join("data")).unwrap();
+    until_left(&place);
+    fs::rename(elsewhere.join("data"), &target).unwrap();
+    // Refused, or moved already.
+    drop_it(&place, id).unwrap_err();
+    until_moved(&place);
+    assert!(!is_link(&target.join("file")) && fs::read(target.join("file")).unwrap() == b"text");
+}
+
+#[test]
 fn a_directory_whose_disk_is_not_there_keeps_its_files_waiting() {
     let place = PoolFolder::new("");
     let other = Other::mount(place.folder.path().join("other"));
