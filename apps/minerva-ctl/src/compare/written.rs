@@ -31,7 +31,9 @@ pub(super) fn write(
     drop_in: &DropIn,
 ) -> anyhow::Result<Written> {
     let now = arms.iter().find(|arm| arm.is_in_force(device));
-    let better = now.map(|now| best(arms, now)).filter(|best| !best.is_in_force(device));
+    // Where something is left to be set by hand, the lines alone would give what was not best.
+    let is_by_lines = |best: &&Arm| !best.is_in_force(device) && best.by_hand(device).is_empty();
+    let better = now.map(|now| best(arms, now)).filter(is_by_lines);
     let lines = better.map(|arm| arm.file_lines(device, said)).unwrap_or_default();
     let (disk, outweighed) = (device.name.clone(), Vec::new());
     let mut written = Written { kind: "written", disk, path: None, lines: shown(&lines), outweighed };
@@ -59,7 +61,10 @@ impl Written {
 
     fn words(&self) -> String {
         let Some(path) = &self.path else {
-            return format!("{}: no lines to write, so the files stay as they are", self.disk);
+            return format!(
+                "{}: no lines to write that would do by themselves, so the files stay as they are",
+                self.disk
+            );
         };
         let path = output::path(path);
         match self.outweighed.as_slice() {
@@ -120,5 +125,24 @@ mod tests {
         assert_eq!(outweighed.outweighed, ["back_end = \"max\""]);
         assert_eq!(outweighed.tell(false).expect("said"), CommandStatus::Found);
         assert!(outweighed.words().contains("outweighs it"), "{}", outweighed.words());
+    }
+    #[test]
+    fn nothing_is_written_where_something_is_to_be_set_by_hand_beside_the_lines() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = place.path().join("minerva.toml");
+        fs::write(&file, "").expect("a file");
+        let mut disk = device(CgroupVersion::V1, "bfq");
+        (disk.facts.bfq_low_latency, disk.facts.bfq_strict_guarantees) = (Some(false), Some(false));
+        let mut arms = arms(&disk, "bfq", true);
+        for arm in &mut arms {
+            let both = arm.settings.is_some_and(|settings| settings.low_latency && settings.strict_guarantees);
+            let light = Reading { bytes: 0, reads: if both { 20 } else { 10 }, p50_ns: 1, p99_ns: 1 };
+            arm.readings = vec![Outcome { heavy_bytes_per_second: 1e6, light }];
+        }
+        assert!(arms.iter().any(|arm| arm.readings[0].light.reads == 20 && !arm.by_hand(&disk).is_empty()));
+        let drop_in = DropIn::of("sda", &file).expect("nobody's");
+        let none = write(&arms, (&disk, &DeviceSettings::default()), &OperatorFile::Named(file), &drop_in);
+        assert!(none.expect("looked at").path.is_none());
+        assert!(!place.path().join("minerva.toml.d").exists());
     }
 }
