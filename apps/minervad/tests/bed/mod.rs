@@ -70,9 +70,7 @@ impl Bed {
             return None;
         };
         let name = format!("minerva-test-apps-{}-{}", std::process::id(), BEDS.fetch_add(1, Ordering::Relaxed));
-        [hierarchy.root, "/sys/fs/cgroup/unified", "/sys/fs/cgroup/freezer", "/sys/fs/cgroup/cpuset"]
-            .into_iter()
-            .for_each(sweep);
+        sweep(hierarchy.root);
         let directory = tempfile::Builder::new().prefix("minerva-test-apps-").tempdir().expect("a directory");
         let image = directory.path().join(format!("{name}.img"));
         fs::File::create(&image).and_then(|file| file.set_len(size_bytes)).expect("a backing file");
