@@ -265,6 +265,14 @@ mod tests {
     use super::{Counters, Reading, of_blkio, of_io_stat};
     use minerva_model::{CgroupVersion, DeviceId};
     use std::fs;
+    use std::path::Path;
+
+    /// A group of the unified hierarchy that made so many requests of a disk.
+    pub(super) fn write_io_stat(root: &Path, group: &str, requests: u64) {
+        fs::create_dir_all(root.join(group)).unwrap();
+        let text = format!("8:0 rbytes=0 wbytes=0 rios={requests} wios=0 dbytes=0 dios=0\n");
+        fs::write(root.join(group).join("io.stat"), text).unwrap();
+    }
 
     #[test]
     fn the_kernels_texts_are_read_and_other_disks_are_not_taken_for_ours() {
@@ -320,11 +328,7 @@ mod tests {
     #[test]
     fn what_others_do_while_it_is_looked_for_groups_is_seen() {
         let root = tempfile::tempdir().unwrap();
-        let write = |group: &str, requests: u64| {
-            fs::create_dir_all(root.path().join(group)).unwrap();
-            let text = format!("8:0 rbytes=0 wbytes=0 rios={requests} wios=0 dbytes=0 dios=0\n");
-            fs::write(root.path().join(group).join("io.stat"), text).unwrap();
-        };
+        let write = |group: &str, requests: u64| write_io_stat(root.path(), group, requests);
         write("ours", 50);
         write("machine", 100);
         let disks = vec![(DeviceId { major: 8, minor: 0 }, false)];

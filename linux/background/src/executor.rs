@@ -286,29 +286,18 @@ mod volumes;
 mod tests {
     use super::Executor;
     use crate::directories::{Ended, Progress, replace};
-    use crate::run::{Before, WorkerProgram};
+    use crate::run::Before;
     use crate::scrub_speed;
-    use crate::settings::Settings;
+    use crate::settings::tests::settings;
     use crate::spec::Kind;
     use crate::worker::{Assignment, Worker};
-    use minerva_model::{BackgroundId, BackgroundOrder, BackgroundPace, CgroupVersion, DeviceId, Nanos};
+    use minerva_model::{BackgroundId, BackgroundOrder, BackgroundPace, DeviceId, Nanos};
     use std::fs;
     use std::path::Path;
     use std::time::{Duration, Instant};
 
     pub(super) fn executor(root: &Path, parent: &str) -> Executor {
-        let worker =
-            WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new(), service_starter: None };
-        Executor::new(Settings {
-            runtime_dir: root.join("run"),
-            state_dir: root.join("state"),
-            cgroup_root: root.join("cgroup"),
-            version: CgroupVersion::V2,
-            parent: parent.to_owned(),
-            sys: root.join("sys"),
-            proc: root.join("proc"),
-            worker,
-        })
+        Executor::new(settings(root, parent))
     }
 
     #[test]

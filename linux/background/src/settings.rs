@@ -103,7 +103,7 @@ fn number_of(name: &str) -> Option<BackgroundId> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::Settings;
     use crate::directories::replace;
     use crate::run::WorkerProgram;
@@ -113,7 +113,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    fn settings(root: &Path, parent: &str) -> Settings {
+    pub(crate) fn settings(root: &Path, parent: &str) -> Settings {
         let worker =
             WorkerProgram { program: "true".into(), name: "true".into(), arguments: Vec::new(), service_starter: None };
         Settings {

@@ -89,8 +89,8 @@ impl Deferred {
         None
     }
 
-    /// Files that were to go to a directory go there by its new path. The log has the old one until more of their rows
-    /// changes: the next start finds the new one again.
+    /// Files that were to go to a directory go there by its new path. The log has the old one until anything else of a file's row is kept: a start
+    /// before that finds the new one again.
     fn move_directory(&self, from: &Directory, to: &Path) {
         for file in self.files().values_mut() {
             if file.row.directory == from.0 && file.row.directory_identity == from.1 {

@@ -40,6 +40,8 @@ mod failpoint;
 mod gone;
 mod job;
 mod left;
+#[cfg(test)]
+mod link_attributes;
 mod links;
 mod membership;
 mod mover;

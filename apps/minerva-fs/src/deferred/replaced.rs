@@ -65,14 +65,13 @@ fn is_for_same(one: &Deferral, other: &Deferral) -> bool {
 mod tests {
     use super::Replaced;
     use crate::deferred::job::link_text;
+    use crate::deferred::link_attributes::link_attributes;
     use crate::deferred::site::Site;
     use crate::deferred::{Deferred, Waiting};
     use crate::mount::Mount;
     use crate::settings::Settings;
     use crate::tenant::Tenant;
-    use fuser::{
-        Config, FileAttr, FileType, Filesystem, Generation, INodeNo, ReplyAttr, ReplyData, ReplyEntry, Request, Session,
-    };
+    use fuser::{Config, Filesystem, Generation, INodeNo, ReplyAttr, ReplyData, ReplyEntry, Request, Session};
     use minerva_api::cache::Pool;
     use minerva_cachefs::{Account, Tree, TreeOptions};
     use minerva_config::FsConfig;
@@ -86,7 +85,7 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
     use std::sync::{Arc, RwLock};
     use std::thread;
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::Duration;
 
     /// One whose trees need no mount.
     fn tenant(name: &str, folder: &Path) -> Tenant {
@@ -210,37 +209,15 @@ mod tests {
         answers: Arc<RwLock<()>>,
     }
 
-    impl Hanging {
-        fn attributes(node: u64) -> FileAttr {
-            FileAttr {
-                ino: INodeNo(node),
-                size: 0,
-                blocks: 0,
-                atime: UNIX_EPOCH,
-                mtime: UNIX_EPOCH,
-                ctime: UNIX_EPOCH,
-                crtime: UNIX_EPOCH,
-                kind: if node == 1 { FileType::Directory } else { FileType::Symlink },
-                perm: 0o700,
-                nlink: 1,
-                uid: 0,
-                gid: 0,
-                rdev: 0,
-                blksize: 4096,
-                flags: 0,
-            }
-        }
-    }
-
     impl Filesystem for Hanging {
         fn lookup(&self, _request: &Request, _parent: INodeNo, _name: &OsStr, reply: ReplyEntry) {
             let _ = self.asked.send(());
             drop(self.answers.read());
-            reply.entry(&Duration::ZERO, &Self::attributes(2), Generation(0));
+            reply.entry(&Duration::ZERO, &link_attributes(2), Generation(0));
         }
 
         fn getattr(&self, _request: &Request, node: INodeNo, _handle: Option<fuser::FileHandle>, reply: ReplyAttr) {
-            reply.attr(&Duration::ZERO, &Self::attributes(node.0));
+            reply.attr(&Duration::ZERO, &link_attributes(node.0));
         }
 
         fn readlink(&self, _request: &Request, _node: INodeNo, reply: ReplyData) {

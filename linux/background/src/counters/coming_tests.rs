@@ -1,5 +1,6 @@
 //! Groups of work that come with their worker, after it was begun to count.
 
+use super::tests::write_io_stat;
 use super::{Counters, NO_LIMIT};
 use minerva_model::{CgroupVersion, DeviceId};
 use std::fs;
@@ -7,11 +8,7 @@ use std::fs;
 #[test]
 fn what_others_do_is_seen_in_the_moment_in_which_the_first_group_of_work_comes() {
     let root = tempfile::tempdir().unwrap();
-    let write = |group: &str, requests: u64| {
-        fs::create_dir_all(root.path().join(group)).unwrap();
-        let text = format!("8:0 rbytes=0 wbytes=0 rios={requests} wios=0 dbytes=0 dios=0\n");
-        fs::write(root.path().join(group).join("io.stat"), text).unwrap();
-    };
+    let write = |group: &str, requests: u64| write_io_stat(root.path(), group, requests);
     write("machine", 100);
     let disks = vec![(DeviceId { major: 8, minor: 0 }, false)];
     let mut counters = Counters::new(root.path(), CgroupVersion::V2, disks, "");

@@ -1,12 +1,13 @@
 //! What is met at the place of a file when it is put there.
 
 use super::{Placing, put};
+use crate::deferred::link_attributes::link_attributes;
 use crate::deferred::site::{Site, trial_name};
 use crate::deferred::under_way::UnderWay;
 use crate::user::User;
 use fuser::{
-    Config, Errno, FileAttr, FileType, Filesystem, Generation, INodeNo, RenameFlags, ReplyAttr, ReplyData, ReplyEmpty,
-    ReplyEntry, Request, Session,
+    Config, Errno, Filesystem, Generation, INodeNo, RenameFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, Request,
+    Session,
 };
 use minerva_cachefs::{Account, DEFERRED, Descriptors, Tree, TreeOptions};
 use minerva_store::{Deferral, DeferralStep};
@@ -17,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 const ROOT: User = User::root();
 
@@ -85,26 +86,6 @@ impl Fixture {
 struct Plain(Arc<Mutex<BTreeMap<OsString, (u64, PathBuf)>>>);
 
 impl Plain {
-    fn attributes(node: u64) -> FileAttr {
-        FileAttr {
-            ino: INodeNo(node),
-            size: 0,
-            blocks: 0,
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind: if node == 1 { FileType::Directory } else { FileType::Symlink },
-            perm: 0o700,
-            nlink: 1,
-            uid: 0,
-            gid: 0,
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        }
-    }
-
     fn names(&self) -> Vec<OsString> {
         self.0.lock().unwrap().keys().cloned().collect()
     }
@@ -113,20 +94,20 @@ impl Plain {
 impl Filesystem for Plain {
     fn lookup(&self, _request: &Request, _parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match self.0.lock().unwrap().get(name) {
-            Some((node, _)) => reply.entry(&Duration::ZERO, &Self::attributes(*node), Generation(0)),
+            Some((node, _)) => reply.entry(&Duration::ZERO, &link_attributes(*node), Generation(0)),
             None => reply.error(Errno::ENOENT),
         }
     }
 
     fn getattr(&self, _request: &Request, node: INodeNo, _handle: Option<fuser::FileHandle>, reply: ReplyAttr) {
-        reply.attr(&Duration::ZERO, &Self::attributes(node.0));
+        reply.attr(&Duration::ZERO, &link_attributes(node.0));
     }
 
     fn symlink(&self, _request: &Request, _parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
         let mut names = self.0.lock().unwrap();
         let node = 2 + names.len() as u64;
         names.insert(name.to_owned(), (node, target.to_owned()));
-        reply.entry(&Duration::ZERO, &Self::attributes(node), Generation(0));
+        reply.entry(&Duration::ZERO, &link_attributes(node), Generation(0));
     }
 
     fn readlink(&self, _request: &Request, node: INodeNo, reply: ReplyData) {
